@@ -224,6 +224,6 @@ mod tests {
                 deleted: 1
             }
         );
-        insta::assert_snapshot!(set.id(), @"");
+        insta::assert_snapshot!(set.id(), @"059c5eec3a9a40e000e9b1f343a0afbe0b7ce8a76d1264bb3e03c13c0c972f88");
     }
 }

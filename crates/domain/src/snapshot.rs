@@ -98,8 +98,8 @@ mod tests {
             let bytes = snapshot.encode();
             assert!((0..bytes.len()).all(|cut| Snapshot::decode(&bytes[..cut]).is_err()));
         }
-        insta::assert_snapshot!(base.id(), @"");
-        insta::assert_snapshot!(next.id(), @"");
+        insta::assert_snapshot!(base.id(), @"b30c67f968c22152cf26b48489b84f9858b28897c429e032ec64012852ffb05a");
+        insta::assert_snapshot!(next.id(), @"4691de4ac841d877e1262263d05258a5d3634e73a97c2cd50865cd35d3d74253");
         assert!(!base.same_content(&next));
     }
 }
