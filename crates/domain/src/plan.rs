@@ -84,7 +84,7 @@ impl PlanState {
         use PlanState as S;
         let next = match (self, event) {
             (S::Draft | S::Review | S::Failed, E::Execute) => S::Executing,
-            (S::Review, E::Rework) => S::Executing,
+            (S::Review | S::Failed, E::Rework) => S::Executing,
             (S::Executing, E::Finish | E::OwnerDied) => S::Review,
             (S::Executing, E::Break) => S::Failed,
             (S::Review | S::PartiallyApplied | S::Failed, E::Apply) => S::Applying,

@@ -45,6 +45,9 @@ pub struct Live {
     pub trees: HashSet<Hash>,
     /// Plain objects that stay.
     pub objects: HashSet<Hash>,
+    /// Whatever was stored in the last so many milliseconds stays too: another
+    /// process may be about to record it.
+    pub grace_ms: u64,
 }
 
 /// What a collection did.

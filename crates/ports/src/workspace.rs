@@ -43,6 +43,11 @@ pub trait Workspaces: Send + Sync {
     /// What changes gets the current time; what does not keeps its own.
     async fn restore(&self, request: Restore) -> PortResult<Restored>;
 
+    /// Removes the root, the caches and temporary files of a sandbox, but not
+    /// its pool of immutable files (every directory but `<place>/o`), so that
+    /// [`Workspaces::restore`] can make the root again (STR-9). Idempotent.
+    async fn retire(&self, place: PathBuf) -> PortResult<()>;
+
     /// Removes the sandbox directory `place` and nothing else; a second call
     /// does nothing. Refuses a place that `reserve` did not make.
     async fn remove(&self, place: PathBuf) -> PortResult<()>;
