@@ -21,6 +21,10 @@ pub trait Workspaces: Send + Sync {
     /// lies within it.
     async fn identify(&self, path: PathBuf) -> PortResult<Root>;
 
+    /// Resolves a directory inside a sandbox that this engine made. Errors:
+    /// `sandbox_gone`.
+    async fn identify_own(&self, path: PathBuf) -> PortResult<Root>;
+
     /// Reserves a short, unique directory for a sandbox: its root will be
     /// `<place>/r`, its own files lie beside it. Nothing exists in it yet.
     async fn reserve(&self) -> PortResult<PathBuf>;
