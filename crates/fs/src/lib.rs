@@ -1,1 +1,10 @@
-//! Placeholder.
+//! Files: the only crate that reads and writes them.
+//!
+//! Holds the dirfd-safe system layer, the object store, the scanner with its
+//! stat cache, and the workspace engine. It decides nothing about plans,
+//! never starts a process, and never trusts a path string against a root.
+
+pub mod files;
+mod names;
+pub mod sys;
+pub mod target;
