@@ -23,6 +23,23 @@ pub fn effect<T>(name: &'static str, call: impl FnOnce() -> T) -> T {
     value
 }
 
+/// Awaits `call` as one numbered effect called `name`.
+#[cfg(not(feature = "faults"))]
+#[inline(always)]
+pub fn effect_async<F: Future>(_name: &'static str, call: F) -> F {
+    call
+}
+
+/// Awaits `call` as one numbered effect called `name`.
+#[cfg(feature = "faults")]
+pub async fn effect_async<F: Future>(name: &'static str, call: F) -> F::Output {
+    let number = counted::begin(name);
+    counted::point(number, "before");
+    let value = call.await;
+    counted::point(number, "after");
+    value
+}
+
 #[cfg(feature = "faults")]
 mod counted {
     use std::io::Write as _;

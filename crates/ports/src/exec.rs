@@ -21,7 +21,9 @@ pub trait Runner: Send + Sync {
     /// Describes the calling process as an owner of plans.
     fn owner(&self) -> Owner;
 
-    /// Says whether an owner still lives. An owner on another host does.
+    /// Says whether an owner still lives. One on another host counts as alive;
+    /// one of another boot of this host, or of a pid namespace that is gone,
+    /// does not.
     fn is_alive(&self, owner: &Owner) -> bool;
 }
 
@@ -88,7 +90,9 @@ pub struct RunEnd {
 /// Who drives a plan: enough to tell a dead owner from a reused pid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
-    /// The host's boot id, which also tells hosts apart.
+    /// The host: its machine id, else its name.
+    pub host: String,
+    /// The boot id: on the same host, an owner of another boot is dead.
     pub boot: String,
     /// The pid namespace, as its inode number.
     pub pid_namespace: u64,

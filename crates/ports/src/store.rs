@@ -1,7 +1,16 @@
 //! What must be remembered: plans, sandboxes, checkpoints, journal.
 //!
 //! Every mutating call is one durable transaction. Order comes from sequence
-//! numbers that the store gives out, never from clocks or ids.
+//! numbers that the store gives out, never from clocks or ids. Whatever is
+//! saved comes back equal: paths byte by byte, whole numbers in full range.
+//!
+//! Errors of every call beside its own: `store_unavailable` (retryable when
+//! held too long or unreachable; indeterminate when the connection broke after
+//! the commit was sent), `corrupt_store`, `read_only`, `no_space`, `io`;
+//! `plan_not_found` when a record names a plan that is not there; `usage` for
+//! a text with a NUL character; `internal` for an id that is taken or a
+//! resource or sandbox that is not there. After an error that is not
+//! indeterminate nothing has changed.
 
 use std::path::PathBuf;
 
@@ -18,7 +27,9 @@ use crate::exec::{Owner, View};
 #[async_trait]
 pub trait Store: Send + Sync {
     /// Returns the resource of this root and type, registering it with `new.id`
-    /// if there is none (by device and inode first, then by path).
+    /// if there is none (by device and inode first, then by path; of several
+    /// that were once at a path the one seen there last). A resource found
+    /// keeps its id and gets the new root: it has moved, or was made anew.
     async fn register(&self, new: Resource) -> PortResult<Resource>;
 
     /// Returns one resource.
@@ -34,16 +45,20 @@ pub trait Store: Send + Sync {
     /// Returns one plan.
     async fn plan(&self, id: PlanId) -> PortResult<Option<PlanRecord>>;
 
-    /// Finds plans by exact name (not discarded ones first), else by id prefix
-    /// (case ignored); several only for an ambiguous prefix.
+    /// Finds plans by exact name (one that is not discarded, else the newest
+    /// discarded one), else by id prefix (case ignored, oldest first); several
+    /// only for an ambiguous prefix. An empty text is no prefix.
     async fn find_plans(&self, text: String) -> PortResult<Vec<PlanRecord>>;
 
-    /// Returns the newest plan, by sequence, on a resource.
+    /// Returns the newest plan, by sequence, on a resource, discarded or not:
+    /// what `@` means must not change because the plan it meant was dropped.
     async fn newest_plan(&self, resource: ResourceId) -> PortResult<Option<PlanRecord>>;
 
     /// Moves a plan from one state to another and sets its owner, if state
     /// and owner are still the expected ones. Errors: `plan_busy` (with the
-    /// owner named) when they are not.
+    /// owner named) when they are not; `name_in_use` when it leaves the
+    /// discarded state and its name was taken since. Whether the move makes
+    /// sense is for the domain to say.
     async fn move_plan(
         &self,
         id: PlanId,
@@ -52,11 +67,11 @@ pub trait Store: Send + Sync {
         now_ms: i64,
     ) -> PortResult<PlanRecord>;
 
-    /// Adds a sandbox. Errors: `conflict` dispositions when the plan has one
-    /// for that resource (SBX-6).
+    /// Adds a sandbox. Errors: `illegal_state` when the plan has one for that
+    /// resource (SBX-6).
     async fn add_sandbox(&self, sandbox: SandboxRecord) -> PortResult<()>;
 
-    /// Replaces the record of a sandbox.
+    /// Replaces the record of a sandbox; its place in the order stays.
     async fn update_sandbox(&self, sandbox: SandboxRecord) -> PortResult<()>;
 
     /// Returns the sandboxes of a plan, oldest first.
@@ -71,12 +86,14 @@ pub trait Store: Send + Sync {
     /// Forgets checkpoints of a plan by number; missing ones are no error.
     async fn drop_checkpoints(&self, plan: PlanId, sequence: Vec<u64>) -> PortResult<()>;
 
-    /// Opens a journal entry.
+    /// Opens a journal entry; the sequence number in it is ignored.
     async fn open_journal(&self, entry: JournalRecord) -> PortResult<JournalRecord>;
 
-    /// Moves an entry from one phase to the next and replaces its payload,
-    /// together with the plan's state where `plan` is given: one transaction.
-    /// Errors: `illegal_state` when the entry is not in phase `from`.
+    /// Moves an entry from one phase to the next and replaces its operations,
+    /// payload and owner, together with the plan's state where `plan` is
+    /// given: one transaction. Errors: `illegal_state` when there is no such
+    /// entry, it is not in phase `from`, or `to` may not follow; as
+    /// [`Store::move_plan`] for the plan.
     async fn advance_journal(&self, step: JournalStep) -> PortResult<JournalRecord>;
 
     /// Returns journal entries, oldest first: the open ones, or all of a plan.
