@@ -1,7 +1,22 @@
 //! What an apply does to each path: one pure decision (APL-2, APL-3).
+//!
+//! [`triage`](triage::triage) compares base, result and the real tree path by
+//! path and says which contents must be merged; [`plan_ops`](decision::plan_ops)
+//! takes the merged contents and gives the operations in order, or the
+//! conflicts, never both. Nothing here reads a file.
+
+pub mod decision;
+pub mod encoding;
+#[cfg(test)]
+mod laws;
+pub mod triage;
 
 use crate::entry::Entry;
 use crate::path::RelPath;
+
+pub use decision::{Conflict, Decision, Reason, Warning, plan_ops};
+pub use encoding::{BadOps, decode_ops, encode_ops};
+pub use triage::{Facts, MergeRequest, Observed, Triage, paths_to_observe, triage};
 
 /// One operation on one path of a real root. What is written is always the
 /// content of an object; what is replaced is always kept.
