@@ -1,0 +1,64 @@
+//! Registered resources.
+
+use sandbar_domain::resource::{Resource, ResourceType, Root};
+use sea_orm::entity::prelude::*;
+
+use crate::convert::{self, BadRow};
+
+/// One resource. `seen` grows whenever its root is found anew, so that of two
+/// that were once at one path the last one seen is taken.
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "resources")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: String,
+    pub kind: String,
+    pub path: Vec<u8>,
+    pub device: i64,
+    pub inode: i64,
+    pub seen: i64,
+}
+
+#[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+/// Makes the row of a resource.
+pub(crate) fn to_row(resource: &Resource, seen: i64) -> Model {
+    let Resource { id, kind, root } = resource;
+    let Root {
+        path,
+        device,
+        inode,
+    } = root;
+    Model {
+        id: id.to_string(),
+        kind: kind.word().to_owned(),
+        path: convert::path_to_bytes(path),
+        device: device.cast_signed(),
+        inode: inode.cast_signed(),
+        seen,
+    }
+}
+
+/// Reads the row of a resource.
+pub(crate) fn from_row(row: Model) -> Result<Resource, BadRow> {
+    let Model {
+        id,
+        kind,
+        path,
+        device,
+        inode,
+        seen: _,
+    } = row;
+    Ok(Resource {
+        id: convert::parse("resources", "id", &id)?,
+        kind: convert::word("resources", "kind", &kind, ResourceType::from_word)?,
+        root: Root {
+            path: convert::path_from_bytes(path),
+            device: device.cast_unsigned(),
+            inode: inode.cast_unsigned(),
+        },
+    })
+}
