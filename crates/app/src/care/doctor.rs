@@ -1,0 +1,144 @@
+//! Diagnosis: what is there, what is damaged, what a person can do. Read-only.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use sandbar_domain::plan::PlanState;
+use sandbar_ports::PortResult;
+use sandbar_ports::exec::ViewReport;
+use sandbar_ports::objects::StoreHealth;
+use sandbar_ports::store::{JournalQuery, SandboxState};
+
+use crate::Sandbar;
+
+/// The state of everything Sandbar keeps.
+#[derive(Debug, Clone)]
+pub struct Doctor {
+    /// Which views work here.
+    pub views: ViewReport,
+    /// Always false: Sandbar isolates work, it does not contain hostile code (ENV-6).
+    pub security_isolation: bool,
+    /// How many plans there are, ended ones included.
+    pub plans: u64,
+    /// How many sandbox roots there are.
+    pub sandboxes: u64,
+    /// The content store.
+    pub objects: StoreHealth,
+    /// What a person should look at.
+    pub findings: Vec<Finding>,
+}
+
+/// Something to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// A stable word.
+    pub kind: &'static str,
+    /// What it is about.
+    pub subject: String,
+    /// What it means and what to do.
+    pub message: String,
+}
+
+impl Sandbar {
+    /// Looks at everything and changes nothing.
+    pub async fn doctor(&self) -> PortResult<Doctor> {
+        let mut findings = Vec::new();
+        for problem in self.parts.store.check().await? {
+            let message = "the database is damaged: restore it from a copy".into();
+            findings.push(Finding {
+                kind: "store",
+                subject: problem,
+                message,
+            });
+        }
+        let objects = self.parts.objects.verify().await?;
+        for hash in &objects.damaged {
+            let message = "a stored object does not match its name: checkpoints that need it cannot be restored".into();
+            findings.push(Finding {
+                kind: "object",
+                subject: hash.to_string(),
+                message,
+            });
+        }
+        let places = self.parts.workspaces.places().await?;
+        let known = self.look_at_plans(&places, &mut findings).await?;
+        for place in places.iter().filter(|place| !known.contains(*place)) {
+            findings.push(Finding {
+                kind: "orphan",
+                subject: place.display().to_string(),
+                message: "no plan knows this sandbox directory: `sandbar gc` removes it".into(),
+            });
+        }
+        let count = |number: usize| u64::try_from(number).expect("a count fits 64 bits");
+        Ok(Doctor {
+            views: self.parts.runner.probe().await,
+            security_isolation: false,
+            plans: count(self.parts.store.plans().await?.len()),
+            sandboxes: count(places.len()),
+            objects,
+            findings,
+        })
+    }
+
+    async fn look_at_plans(
+        &self,
+        places: &[PathBuf],
+        findings: &mut Vec<Finding>,
+    ) -> PortResult<HashSet<PathBuf>> {
+        let mut known = HashSet::new();
+        for plan in self.parts.store.plans().await? {
+            let name = &plan.plan.name;
+            let dead = |owner| !self.parts.runner.is_alive(owner);
+            let orphan = plan.plan.mark.owner.as_ref().is_some_and(dead);
+            let state = plan.plan.mark.state;
+            if orphan && matches!(state, PlanState::Executing | PlanState::Applying) {
+                findings.push(Finding {
+                    kind: "dead_owner",
+                    subject: name.clone(),
+                    message: format!(
+                        "it is {} and its process is dead: `sandbar recover`",
+                        state.word()
+                    ),
+                });
+            }
+            if state == PlanState::NeedsAttention {
+                findings.push(self.describe_stuck(&plan).await?);
+            }
+            for sandbox in self.parts.store.sandboxes(plan.plan.id).await? {
+                if sandbox.state == SandboxState::Ready && !places.contains(&sandbox.place) {
+                    findings.push(Finding {
+                        kind: "sandbox_gone",
+                        subject: name.clone(),
+                        message:
+                            "its sandbox was removed by hand: `sandbar rollback` makes it again"
+                                .into(),
+                    });
+                }
+                known.insert(sandbox.place);
+            }
+        }
+        Ok(known)
+    }
+
+    async fn describe_stuck(&self, plan: &sandbar_ports::store::PlanRecord) -> PortResult<Finding> {
+        let entries = self
+            .parts
+            .store
+            .journal(JournalQuery::OfPlan(plan.plan.id))
+            .await?;
+        let job = entries
+            .iter()
+            .rev()
+            .find(|entry| entry.phase.is_open())
+            .and_then(|entry| crate::apply::Payload::decode(entry.version, &entry.payload).ok())
+            .map(|payload| payload.job.display().to_string())
+            .unwrap_or_default();
+        Ok(Finding {
+            kind: "needs_attention",
+            subject: plan.plan.name.clone(),
+            message: format!(
+                "an apply was neither completed nor undone; displaced files are in {job}: mend the cause, then `sandbar recover`"
+            ),
+        })
+    }
+}

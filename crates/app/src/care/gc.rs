@@ -1,0 +1,200 @@
+//! Garbage collection: what retention has ended, and what nothing needs.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use sandbar_domain::apply::{PathOp, decode_ops};
+use sandbar_domain::plan::PlanState;
+use sandbar_domain::{Entry, Kind};
+use sandbar_ports::PortResult;
+use sandbar_ports::objects::{Collected, Live};
+use sandbar_ports::store::{JournalQuery, PlanRecord, SandboxState};
+
+use crate::Sandbar;
+
+/// How long what was stored last is left alone, since another process may be
+/// about to record it.
+const GRACE_MS: u64 = 15 * 60 * 1000;
+
+/// What `gc` is asked to do.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct GcRequest {
+    /// Say what would go, remove nothing.
+    pub dry_run: bool,
+    /// Do not wait for retention: ended plans lose their checkpoints now.
+    pub now: bool,
+}
+
+/// What `gc` did.
+#[derive(Debug, Clone, Default)]
+pub struct GcReport {
+    /// Ended plans whose checkpoints were dropped.
+    pub plans: Vec<String>,
+    /// Sandbox directories that were removed.
+    pub places: Vec<PathBuf>,
+    /// Objects.
+    pub objects: Collected,
+    /// Whether nothing was removed, as asked.
+    pub dry_run: bool,
+}
+
+impl Sandbar {
+    /// Collects garbage: sandboxes and checkpoints of plans that ended longer
+    /// ago than retention, directories that no plan knows, unreachable objects.
+    pub async fn gc(&self, request: GcRequest) -> PortResult<GcReport> {
+        self.recover_dead().await?;
+        let mut report = GcReport {
+            dry_run: request.dry_run,
+            ..GcReport::default()
+        };
+        let mut live = Live {
+            grace_ms: GRACE_MS,
+            ..Live::default()
+        };
+        if request.now {
+            live.grace_ms = 0;
+        }
+        let mut places = HashSet::new();
+        for plan in self.parts.store.plans().await? {
+            if self.is_over(&plan, request) {
+                self.drop_plan(&plan, request, &mut report).await?;
+            } else {
+                self.mark_plan(&plan, &mut live, &mut places).await?;
+            }
+        }
+        self.drop_orphans(&places, request, &mut report).await?;
+        if !request.dry_run {
+            report.objects = self.parts.objects.collect(live).await?;
+        }
+        Ok(report)
+    }
+
+    fn is_over(&self, plan: &PlanRecord, request: GcRequest) -> bool {
+        let ended = plan.plan.mark.state.is_terminal();
+        let age = self.parts.clock.now_ms().saturating_sub(plan.changed_ms);
+        ended && (request.now || age > self.config.retention_ms())
+    }
+
+    async fn drop_plan(
+        &self,
+        plan: &PlanRecord,
+        request: GcRequest,
+        report: &mut GcReport,
+    ) -> PortResult<()> {
+        let checkpoints = self.parts.store.checkpoints(plan.plan.id).await?;
+        let sandboxes = self.parts.store.sandboxes(plan.plan.id).await?;
+        let present: HashSet<PathBuf> = self.parts.workspaces.places().await?.into_iter().collect();
+        if !checkpoints.is_empty() {
+            report.plans.push(plan.plan.name.clone());
+        }
+        for sandbox in &sandboxes {
+            if present.contains(&sandbox.place) {
+                report.places.push(sandbox.place.clone());
+            }
+        }
+        if request.dry_run {
+            return Ok(());
+        }
+        let sequence = checkpoints.iter().map(|record| record.sequence).collect();
+        self.parts
+            .store
+            .drop_checkpoints(plan.plan.id, sequence)
+            .await?;
+        for mut sandbox in sandboxes {
+            self.parts.workspaces.remove(sandbox.place.clone()).await?;
+            if sandbox.state != SandboxState::Cleaned {
+                sandbox.state = SandboxState::Cleaned;
+                self.parts.store.update_sandbox(sandbox).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks what a plan needs.
+    async fn mark_plan(
+        &self,
+        plan: &PlanRecord,
+        live: &mut Live,
+        places: &mut HashSet<PathBuf>,
+    ) -> PortResult<()> {
+        for sandbox in self.parts.store.sandboxes(plan.plan.id).await? {
+            places.insert(sandbox.place.clone());
+            live.objects.extend(sandbox.rules);
+            if let Some(base) = sandbox.base {
+                self.mark_snapshot(base, live).await?;
+            }
+        }
+        for record in self.parts.store.checkpoints(plan.plan.id).await? {
+            for part in &record.checkpoint.parts {
+                self.mark_snapshot(part.snapshot, live).await?;
+            }
+        }
+        for entry in self
+            .parts
+            .store
+            .journal(JournalQuery::OfPlan(plan.plan.id))
+            .await?
+        {
+            let Some(ops) = entry.ops else { continue };
+            live.objects.insert(ops);
+            if entry.phase.is_open() {
+                let bytes = self.parts.objects.get(ops).await?;
+                for op in decode_ops(&bytes).unwrap_or_default() {
+                    live.objects.extend(contents_of(&op));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn mark_snapshot(&self, id: sandbar_domain::Hash, live: &mut Live) -> PortResult<()> {
+        let snapshot = self.snapshot(id).await?;
+        live.objects.insert(id);
+        live.trees.insert(snapshot.tree);
+        live.trees.extend(snapshot.git);
+        Ok(())
+    }
+
+    /// Removes sandbox directories that no plan knows, unless one is being
+    /// made at this moment: while any plan executes, unknown ones stay.
+    async fn drop_orphans(
+        &self,
+        known: &HashSet<PathBuf>,
+        request: GcRequest,
+        report: &mut GcReport,
+    ) -> PortResult<()> {
+        let busy = self.parts.store.plans().await?.iter().any(|plan| {
+            plan.plan.mark.state == PlanState::Executing && plan.plan.mark.owner.is_some()
+        });
+        if busy {
+            return Ok(());
+        }
+        for place in self.parts.workspaces.places().await? {
+            if known.contains(&place) || report.places.contains(&place) {
+                continue;
+            }
+            report.places.push(place.clone());
+            if !request.dry_run {
+                self.parts.workspaces.remove(place).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn contents_of(op: &PathOp) -> impl Iterator<Item = sandbar_domain::Hash> {
+    let (old, new) = match op {
+        PathOp::Create { path: _, new } => (None, Some(*new)),
+        PathOp::Replace { path: _, old, new } | PathOp::SetMode { path: _, old, new } => {
+            (Some(*old), Some(*new))
+        }
+        PathOp::Remove { path: _, old } => (Some(*old), None),
+        PathOp::MakeDir { path: _ } | PathOp::RemoveDir { path: _ } => (None, None),
+    };
+    let file = |entry: Option<Entry>| {
+        entry
+            .filter(|entry| entry.kind != Kind::Directory)
+            .map(|entry| entry.hash)
+    };
+    file(old).into_iter().chain(file(new))
+}

@@ -1,0 +1,141 @@
+//! Settling what dead processes left: open applies first, then plans that
+//! nobody drives any more, then half-made sandboxes (APL-9, STR-9).
+
+use sandbar_domain::plan::{PlanEvent, PlanState};
+use sandbar_ports::PortResult;
+use sandbar_ports::store::{JournalQuery, PlanRecord, SandboxState};
+
+use crate::Sandbar;
+use crate::apply::Outcome;
+
+/// What recovery settled; empty when there was nothing to do.
+#[derive(Debug, Clone, Default)]
+pub struct Recovered {
+    /// Applies of dead processes: the plan's name and what each came to.
+    pub applies: Vec<(String, Outcome)>,
+    /// Plans whose command lost its owner; they are in review now.
+    pub plans: Vec<String>,
+    /// Plans whose sandbox was never finished; they are discarded.
+    pub abandoned: Vec<String>,
+    /// What could not be settled, and why.
+    pub open: Vec<(String, String)>,
+}
+
+impl Recovered {
+    /// Says whether there was anything to do.
+    pub fn is_empty(&self) -> bool {
+        self.applies.is_empty()
+            && self.plans.is_empty()
+            && self.abandoned.is_empty()
+            && self.open.is_empty()
+    }
+}
+
+impl Sandbar {
+    /// Settles what dead processes left, and says what came of it. A second
+    /// call finds nothing to do.
+    pub async fn recover(&self) -> PortResult<Recovered> {
+        let mut report = Recovered::default();
+        self.recover_applies(&mut report).await?;
+        for plan in self.parts.store.plans().await? {
+            if plan.plan.mark.state == PlanState::Executing && self.is_orphan(&plan) {
+                self.recover_plan(&plan, &mut report).await?;
+            }
+        }
+        Ok(report)
+    }
+
+    /// Recovers at the start of a mutating command. What cannot be settled is
+    /// said, and does not stop a command that may be about something else.
+    pub(crate) async fn recover_dead(&self) -> PortResult<()> {
+        let report = self.recover().await?;
+        for (plan, outcome) in &report.applies {
+            (self.around.say)(&format!(
+                "recovered the apply of plan {plan}: {}",
+                outcome.word()
+            ));
+        }
+        for plan in &report.plans {
+            (self.around.say)(&format!(
+                "plan {plan} lost its process; it is in review now"
+            ));
+        }
+        for plan in &report.abandoned {
+            (self.around.say)(&format!("removed the unfinished sandbox of plan {plan}"));
+        }
+        for (plan, reason) in &report.open {
+            (self.around.say)(&format!("plan {plan} needs attention: {reason}"));
+        }
+        Ok(())
+    }
+
+    async fn recover_applies(&self, report: &mut Recovered) -> PortResult<()> {
+        for entry in self.parts.store.journal(JournalQuery::Open).await? {
+            let alive = entry
+                .owner
+                .as_ref()
+                .is_some_and(|owner| self.parts.runner.is_alive(owner));
+            if alive {
+                continue;
+            }
+            let Some(plan) = self.parts.store.plan(entry.plan).await? else {
+                report
+                    .open
+                    .push((entry.plan.to_string(), "its plan is not recorded".into()));
+                continue;
+            };
+            let name = plan.plan.name.clone();
+            match self.resume(&entry, &plan).await {
+                Ok(Some(outcome)) => report.applies.push((name, outcome)),
+                Ok(None) => {}
+                Err(error) => report.open.push((name, format!("failed to {error}"))),
+            }
+        }
+        // A process that died between taking up a plan and opening an entry
+        // wrote nothing: the plan goes back to review.
+        for plan in self.parts.store.plans().await? {
+            if plan.plan.mark.state != PlanState::Applying || !self.is_orphan(&plan) {
+                continue;
+            }
+            let entries = self
+                .parts
+                .store
+                .journal(JournalQuery::OfPlan(plan.plan.id))
+                .await?;
+            if entries.iter().all(|entry| !entry.phase.is_open()) {
+                self.lay_down(&plan, PlanEvent::ApplyRefused).await?;
+                report.plans.push(plan.plan.name);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_orphan(&self, plan: &PlanRecord) -> bool {
+        plan.plan
+            .mark
+            .owner
+            .as_ref()
+            .is_none_or(|owner| !self.parts.runner.is_alive(owner))
+    }
+
+    async fn recover_plan(&self, plan: &PlanRecord, report: &mut Recovered) -> PortResult<()> {
+        let sandboxes = self.parts.store.sandboxes(plan.plan.id).await?;
+        let finished = sandboxes
+            .iter()
+            .any(|sandbox| sandbox.state != SandboxState::Creating);
+        if finished {
+            // Another recovery may have been quicker; then there is nothing to say.
+            if self.lay_down(plan, PlanEvent::OwnerDied).await.is_ok() {
+                report.plans.push(plan.plan.name.clone());
+            }
+            return Ok(());
+        }
+        for sandbox in sandboxes {
+            self.parts.workspaces.remove(sandbox.place.clone()).await?;
+        }
+        if self.lay_down(plan, PlanEvent::Discard).await.is_ok() {
+            report.abandoned.push(plan.plan.name.clone());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,303 @@
+//! Making the sandbox of a plan at first access (PLN-2, PLN-5).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use sandbar_domain::plan::PlanEvent;
+use sandbar_domain::resource::{ResourceType, Strategy};
+use sandbar_domain::snapshot::Snapshot;
+use sandbar_domain::{Change, Code, Hash, RelPath};
+use sandbar_ports::exec::View;
+use sandbar_ports::git::{
+    Checkout, GitRules, HideRequest, PrivateGit, PrivateRequest, RulesRequest,
+};
+use sandbar_ports::rules::{CarryRules, Everything};
+use sandbar_ports::store::{
+    CheckpointPart, NewCheckpoint, PlanRecord, SandboxRecord, SandboxState,
+};
+use sandbar_ports::workspace::{Assemble, Create, Created};
+use sandbar_ports::{PortError, PortResult};
+
+use super::capture::{GIT_DIR, OWN_DIR};
+use super::locate::Located;
+use crate::Sandbar;
+
+/// How often a checkout that changes during the copy is copied anew.
+const ATTEMPTS: u32 = 5;
+
+/// What a base is made of.
+#[derive(Debug, Clone)]
+pub(crate) struct BaseOptions {
+    pub(crate) includes: Vec<String>,
+    pub(crate) view: View,
+}
+
+impl Sandbar {
+    /// Makes the sandbox of a plan. On failure nothing of it is left, the plan
+    /// is discarded so that its name is free, and the error is returned.
+    pub(crate) async fn create_sandbox(
+        &self,
+        plan: &PlanRecord,
+        located: &Located,
+        options: &BaseOptions,
+    ) -> PortResult<SandboxRecord> {
+        let place = self.parts.workspaces.reserve().await?;
+        match self.fill(plan, located, options, &place).await {
+            Ok(sandbox) => Ok(sandbox),
+            Err(error) => {
+                // The first error is the one to report; what is left of the
+                // place, if anything, is an orphan that `gc` finds.
+                let _ = self.parts.workspaces.remove(place).await;
+                let _ = self.lay_down(plan, PlanEvent::Discard).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn fill(
+        &self,
+        plan: &PlanRecord,
+        located: &Located,
+        options: &BaseOptions,
+        place: &std::path::Path,
+    ) -> PortResult<SandboxRecord> {
+        let checkout = located.checkout.as_ref();
+        let mut sandbox = SandboxRecord {
+            id: self.parts.names().sandbox(),
+            plan: plan.plan.id,
+            resource: located.resource.id,
+            strategy: located.resource.kind.strategy(),
+            state: SandboxState::Creating,
+            place: place.to_path_buf(),
+            root: None,
+            view: options.view,
+            base: None,
+            base_branch: checkout.and_then(|c| c.branch.clone()),
+            base_head: checkout.and_then(|c| c.head.clone()),
+            rules: None,
+            ignored: 0,
+            binds: Vec::new(),
+        };
+        self.parts.store.add_sandbox(sandbox.clone()).await?;
+        let (created, rules) = match checkout {
+            Some(checkout) => {
+                let (created, private, rules) = self
+                    .copy_checkout(located, checkout, options, place)
+                    .await?;
+                sandbox.binds = private.binds;
+                for note in checkout.notes.iter().chain(&private.notes) {
+                    (self.around.say)(note);
+                }
+                (created, Some(rules))
+            }
+            None => (self.copy(located, place, Arc::new(Everything)).await?, None),
+        };
+        sandbox.ignored = created.tally.ignored;
+        if let Some(hint) = left_behind(&created.tally.ignored_paths) {
+            (self.around.say)(&hint);
+        }
+        sandbox.root = Some(created.root.clone());
+        if let Some(rules) = rules {
+            let saved = self.parts.objects.put(vec![rules.save()]).await?;
+            sandbox.rules = saved.first().copied();
+        }
+        self.first_checkpoint(plan, &mut sandbox, &created).await?;
+        sandbox.state = SandboxState::Ready;
+        self.parts.store.update_sandbox(sandbox.clone()).await?;
+        Ok(sandbox)
+    }
+
+    async fn copy(
+        &self,
+        located: &Located,
+        place: &std::path::Path,
+        rules: Arc<dyn CarryRules>,
+    ) -> PortResult<Created> {
+        let hidden = match located.resource.kind {
+            ResourceType::GitCheckout => vec![GIT_DIR.to_owned(), OWN_DIR.to_owned()],
+            ResourceType::FsDirectory => vec![OWN_DIR.to_owned()],
+        };
+        let request = Create {
+            source: located.resource.root.clone(),
+            dest: place.join("r"),
+            hidden,
+            rules,
+            progress: self.around.progress.clone(),
+            cancel: self.around.cancel.clone(),
+        };
+        self.parts.workspaces.create(request).await
+    }
+
+    /// Copies the working state and makes the private git directory; starts
+    /// over when git's own state moved meanwhile, since files, index and HEAD
+    /// must be of one moment.
+    async fn copy_checkout(
+        &self,
+        located: &Located,
+        checkout: &Checkout,
+        options: &BaseOptions,
+        place: &std::path::Path,
+    ) -> PortResult<(Created, PrivateGit, Arc<dyn GitRules>)> {
+        for _ in 0..ATTEMPTS {
+            let before = self.parts.git.fingerprint(checkout.clone()).await?;
+            let request = RulesRequest {
+                checkout: checkout.clone(),
+                includes: options.includes.clone(),
+                track_ignored: false,
+            };
+            let rules = self.parts.git.rules(request).await?;
+            let created = self.copy(located, place, rules.clone()).await?;
+            let request = PrivateRequest {
+                checkout: checkout.clone(),
+                root: created.root.clone(),
+                place: place.to_path_buf(),
+                linkable: true,
+                files: created.files.clone(),
+                allow_push: false,
+            };
+            let private = self.parts.git.private(request).await?;
+            let assemble = Assemble {
+                dest: place.join("r").join(GIT_DIR),
+                pool: Some(pool(place)),
+                parts: private.parts.clone(),
+                cancel: self.around.cancel.clone(),
+            };
+            self.parts.workspaces.assemble(assemble).await?;
+            if self.parts.git.fingerprint(checkout.clone()).await? == before {
+                return Ok((created, private, rules));
+            }
+            self.parts.workspaces.retire(place.to_path_buf()).await?;
+        }
+        let message = format!(
+            "copy {}: its git state changed during each of {ATTEMPTS} tries",
+            located.resource.root.path.display()
+        );
+        Err(PortError::new(Code::UnstableFile, message))
+    }
+
+    /// Records the base: the first checkpoint, from which everything counts.
+    async fn first_checkpoint(
+        &self,
+        plan: &PlanRecord,
+        sandbox: &mut SandboxRecord,
+        created: &Created,
+    ) -> PortResult<()> {
+        let mut commit = None;
+        let mut git = None;
+        if sandbox.strategy == Strategy::GitWorktree {
+            let listed = self.parts.objects.list(created.tree).await?;
+            let all = listed.into_iter().map(|(path, entry)| Change {
+                path,
+                old: None,
+                new: Some(entry),
+            });
+            commit = Some(
+                self.hide(plan, sandbox, 1, None, all.collect(), "base")
+                    .await?,
+            );
+            git = Some(self.capture_git(sandbox).await?);
+        }
+        let base = Snapshot {
+            base: None,
+            tree: created.tree,
+            git,
+        };
+        let id = self.store_snapshot(&base).await?;
+        sandbox.base = Some(id);
+        let checkpoint = NewCheckpoint {
+            id: self.parts.names().checkpoint(),
+            plan: plan.plan.id,
+            parts: vec![CheckpointPart {
+                sandbox: sandbox.id,
+                snapshot: id,
+                commit,
+            }],
+            message: None,
+            step: "base".into(),
+            created_ms: self.parts.clock.now_ms(),
+        };
+        self.parts.store.add_checkpoint(checkpoint).await?;
+        Ok(())
+    }
+
+    /// Stores a snapshot object durably.
+    pub(crate) async fn store_snapshot(&self, snapshot: &Snapshot) -> PortResult<Hash> {
+        self.parts.objects.put(vec![snapshot.encode()]).await?;
+        Ok(snapshot.id())
+    }
+
+    /// Writes the hidden commit of a checkpoint.
+    pub(crate) async fn hide(
+        &self,
+        plan: &PlanRecord,
+        sandbox: &SandboxRecord,
+        sequence: u64,
+        parent: Option<String>,
+        changes: Vec<Change>,
+        message: &str,
+    ) -> PortResult<String> {
+        let request = HideRequest {
+            root: sandbox.place.join("r"),
+            plan: plan.plan.id,
+            sequence,
+            parent,
+            changes,
+            contents: self.parts.contents.clone(),
+            message: format!("sandbar: {} #{sequence} {message}", plan.plan.name),
+            time: self.parts.clock.now_ms() / 1000,
+        };
+        self.parts.git.hide(request).await
+    }
+}
+
+/// Returns the pool of immutable git objects of a sandbox.
+pub(crate) fn pool(place: &std::path::Path) -> PathBuf {
+    place.join("o")
+}
+
+/// Well-known ignored paths that commands often need (PLN-5).
+const WELL_KNOWN: [&str; 9] = [
+    "node_modules",
+    ".env",
+    ".env.local",
+    ".venv",
+    "venv",
+    "vendor",
+    "target",
+    ".tox",
+    "build",
+];
+
+/// Names well-known ignored paths that were not carried along.
+fn left_behind(ignored: &[String]) -> Option<String> {
+    let mut known: Vec<&str> = ignored
+        .iter()
+        .map(|path| path.trim_end_matches('/'))
+        .filter(|path| RelPath::new(path).is_ok_and(|path| WELL_KNOWN.contains(&path.name())))
+        .collect();
+    known.sort_by_key(|path| (path.matches('/').count(), *path));
+    known.truncate(5);
+    if known.is_empty() {
+        return None;
+    }
+    let list = known.join(", ");
+    Some(format!(
+        "left behind, because git ignores it: {list} (bring it with --include PATTERN or .worktreeinclude)"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::left_behind;
+
+    #[test]
+    fn hints_name_what_is_well_known_only() {
+        let paths = ["a/node_modules/", "x.log", ".env", "node_modules"].map(String::from);
+        let hint = left_behind(&paths).expect("some are well known");
+        assert!(
+            hint.contains(".env, node_modules, a/node_modules (bring"),
+            "{hint}"
+        );
+        assert_eq!(left_behind(&["x.log".to_owned()]), None);
+    }
+}

@@ -1,0 +1,19 @@
+//! Plans and their sandboxes: make, run, look, save, go back.
+
+mod capture;
+mod checkpoint;
+mod create;
+mod end;
+mod find;
+mod locate;
+mod look;
+mod mark;
+mod rollback;
+mod run;
+mod steps;
+
+pub use checkpoint::CheckpointReport;
+pub use look::{DiffReport, LogEntry, PlanReport, SandboxReport, StatusReport};
+pub use rollback::RollbackReport;
+pub use run::{ExecRequest, RunReport, RunRequest};
+pub use steps::StepOutcome;

@@ -1,0 +1,217 @@
+//! Going back to a checkpoint, exactly (CKP-4).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use sandbar_domain::plan::PlanEvent;
+use sandbar_domain::resource::Strategy;
+use sandbar_domain::snapshot::Snapshot;
+use sandbar_domain::{Code, RelPath};
+use sandbar_ports::rules::CarryRules;
+use sandbar_ports::store::{
+    CheckpointRecord, NewCheckpoint, PlanRecord, SandboxRecord, SandboxState,
+};
+use sandbar_ports::workspace::{Restore, Restored, Tally};
+use sandbar_ports::{Cancel, PortError, PortResult};
+
+use super::capture::{GIT_DIR, State, git_cache, hidden_of, path_of, tree_cache};
+use super::checkpoint::part_of;
+use super::create::pool;
+use crate::Sandbar;
+
+/// What a rollback did.
+#[derive(Debug, Clone)]
+pub struct RollbackReport {
+    /// The plan.
+    pub plan: PlanRecord,
+    /// The checkpoint that was restored.
+    pub to: u64,
+    /// The checkpoint that holds what was replaced; none when the root was gone.
+    pub replaced: Option<u64>,
+    /// Paths written.
+    pub written: u64,
+    /// Paths removed.
+    pub removed: u64,
+}
+
+impl Sandbar {
+    /// Restores a checkpoint, named by number or id. What it replaces becomes
+    /// a checkpoint first; later checkpoints stay.
+    pub async fn rollback(&self, plan: &str, to: &str, cwd: &Path) -> PortResult<RollbackReport> {
+        self.recover_dead().await?;
+        let plan = self.find_plan(plan, cwd).await?;
+        let sandbox = self.live_sandbox(&plan).await?;
+        let all = self.parts.store.checkpoints(plan.plan.id).await?;
+        let target = find_checkpoint(&all, to).ok_or_else(|| {
+            let message = format!(
+                "find checkpoint {to} of plan {}: there is none",
+                plan.plan.name
+            );
+            PortError::new(Code::CheckpointNotFound, message)
+        })?;
+        let plan = self.take_up(&plan, PlanEvent::Rework).await?;
+        match self.go_back(&plan, &sandbox, target).await {
+            Ok(report) => {
+                let plan = self.lay_down(&plan, PlanEvent::Finish).await?;
+                Ok(RollbackReport { plan, ..report })
+            }
+            Err(error) => {
+                let _ = self.lay_down(&plan, PlanEvent::Finish).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn go_back(
+        &self,
+        plan: &PlanRecord,
+        sandbox: &SandboxRecord,
+        target: &CheckpointRecord,
+    ) -> PortResult<RollbackReport> {
+        let wanted = self.snapshot(part_of(target, sandbox)?.snapshot).await?;
+        let replaced = match self.save(plan, sandbox, "rollback").await {
+            Ok((record, _)) => Some(record.sequence),
+            Err(error) if error.code == Code::SandboxGone => None,
+            Err(error) => return Err(error),
+        };
+        let (written, removed) = self.materialise(sandbox, &wanted).await?;
+        self.note_return(plan, sandbox, target, &wanted).await?;
+        Ok(RollbackReport {
+            plan: plan.clone(),
+            to: target.sequence,
+            replaced,
+            written,
+            removed,
+        })
+    }
+
+    /// Undoes what a failed command did: the checkpoint before the one that
+    /// was just taken is restored.
+    pub(crate) async fn back_to_before(
+        &self,
+        plan: &PlanRecord,
+        sandbox: &SandboxRecord,
+        after: u64,
+    ) -> PortResult<State> {
+        let all = self.parts.store.checkpoints(plan.plan.id).await?;
+        let before = all
+            .iter()
+            .rev()
+            .find(|record| record.sequence < after)
+            .or(all.last());
+        let before = before.ok_or_else(|| {
+            PortError::new(
+                Code::CheckpointNotFound,
+                "go back: there is no checkpoint before",
+            )
+        })?;
+        let wanted = self.snapshot(part_of(before, sandbox)?.snapshot).await?;
+        self.materialise(sandbox, &wanted).await?;
+        self.note_return(plan, sandbox, before, &wanted).await?;
+        Ok(State {
+            tree: wanted.tree,
+            git: wanted.git,
+            tally: Tally::default(),
+        })
+    }
+
+    /// Makes a sandbox hold exactly a snapshot, git state included. A root
+    /// that is missing is made again.
+    pub(crate) async fn materialise(
+        &self,
+        sandbox: &SandboxRecord,
+        wanted: &Snapshot,
+    ) -> PortResult<(u64, u64)> {
+        let rules = match self.rules_of(sandbox).await {
+            Ok(rules) => rules,
+            // Without its git directory a sandbox has no current rules; what
+            // is there is then all its own.
+            Err(_) => Arc::new(sandbar_ports::rules::Everything) as Arc<dyn CarryRules>,
+        };
+        let restored = self.restore_tree(sandbox, wanted, rules).await?;
+        if let (Strategy::GitWorktree, Some(git)) = (sandbox.strategy, wanted.git) {
+            let pool = pool(&sandbox.place);
+            let request = Restore {
+                path: path_of(sandbox).join(GIT_DIR),
+                tree: git,
+                hidden: Vec::new(),
+                rules: self.parts.git.state_rules(pool.clone()).await?,
+                cache: git_cache(sandbox),
+                pool: Some((pool, RelPath::new("objects").expect("a plain name"))),
+                progress: Arc::new(sandbar_ports::Silent),
+                // Files are restored already: git state must follow.
+                cancel: Cancel::new(),
+            };
+            self.parts.workspaces.restore(request).await?;
+        }
+        if sandbox.root.as_ref() != Some(&restored.root) || sandbox.state != SandboxState::Ready {
+            let record = SandboxRecord {
+                root: Some(restored.root),
+                state: SandboxState::Ready,
+                ..sandbox.clone()
+            };
+            self.parts.store.update_sandbox(record).await?;
+        }
+        Ok((restored.written, restored.removed))
+    }
+
+    async fn restore_tree(
+        &self,
+        sandbox: &SandboxRecord,
+        wanted: &Snapshot,
+        rules: Arc<dyn CarryRules>,
+    ) -> PortResult<Restored> {
+        let request = Restore {
+            path: path_of(sandbox),
+            tree: wanted.tree,
+            hidden: hidden_of(sandbox),
+            rules,
+            cache: tree_cache(sandbox),
+            pool: None,
+            progress: self.around.progress.clone(),
+            cancel: self.around.cancel.clone(),
+        };
+        self.parts.workspaces.restore(request).await
+    }
+
+    /// Records that the sandbox is at an earlier state again, so that the
+    /// newest checkpoint is always the one that later scans compare with.
+    async fn note_return(
+        &self,
+        plan: &PlanRecord,
+        sandbox: &SandboxRecord,
+        target: &CheckpointRecord,
+        wanted: &Snapshot,
+    ) -> PortResult<()> {
+        let mut part = part_of(target, sandbox)?.clone();
+        part.snapshot = self.store_snapshot(wanted).await?;
+        let checkpoint = NewCheckpoint {
+            id: self.parts.names().checkpoint(),
+            plan: plan.plan.id,
+            parts: vec![part],
+            message: Some(format!("back at {}", target.sequence)),
+            step: "returned".into(),
+            created_ms: self.parts.clock.now_ms(),
+        };
+        self.parts.store.add_checkpoint(checkpoint).await?;
+        Ok(())
+    }
+}
+
+/// Finds a checkpoint by number, id or id prefix.
+fn find_checkpoint<'a>(all: &'a [CheckpointRecord], text: &str) -> Option<&'a CheckpointRecord> {
+    let text = text.trim_start_matches('#');
+    if let Ok(number) = text.parse::<u64>()
+        && let Some(found) = all.iter().find(|record| record.sequence == number)
+    {
+        return Some(found);
+    }
+    let text = text.to_uppercase();
+    let mut fits = all
+        .iter()
+        .filter(|record| text.len() >= 6 && record.checkpoint.id.to_string().starts_with(&text));
+    match (fits.next(), fits.next()) {
+        (Some(found), None) => Some(found),
+        _ => None,
+    }
+}

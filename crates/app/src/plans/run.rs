@@ -1,0 +1,392 @@
+//! `run`, `exec`, `shell`: a command in a sandbox, with checkpoints around it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use sandbar_domain::plan::{PlanEvent, PlanState};
+use sandbar_domain::{ChangeSet, Code};
+use sandbar_ports::exec::{Run, View};
+use sandbar_ports::rules::Everything;
+use sandbar_ports::store::{NewPlan, PlanMark, PlanRecord, SandboxRecord};
+use sandbar_ports::workspace::{CacheKey, Capture};
+use sandbar_ports::{PortError, PortResult};
+use serde::{Deserialize, Serialize};
+
+use super::capture::{State, hidden_of};
+use super::create::BaseOptions;
+use super::find::check_name;
+use super::look::SandboxReport;
+use crate::Sandbar;
+use crate::config::ViewChoice;
+
+/// What `run` is asked to do.
+#[derive(Debug, Clone)]
+pub struct RunRequest {
+    /// The name of the plan; made from the command when absent.
+    pub name: Option<String>,
+    /// The caller's directory.
+    pub cwd: PathBuf,
+    /// Program and arguments.
+    pub argv: Vec<OsString>,
+    /// Ignored files to bring along (gitignore syntax).
+    pub includes: Vec<String>,
+    /// The view that was asked for.
+    pub view: Option<ViewChoice>,
+    /// Go back when the command fails.
+    pub rollback_on_failure: bool,
+    /// Keep standard output free for a document.
+    pub stdout_to_stderr: bool,
+}
+
+/// What `exec` and `shell` are asked to do.
+#[derive(Debug, Clone)]
+pub struct ExecRequest {
+    /// The plan.
+    pub plan: String,
+    /// The caller's directory.
+    pub cwd: PathBuf,
+    /// Program and arguments.
+    pub argv: Vec<OsString>,
+    /// Go back when the command fails.
+    pub rollback_on_failure: bool,
+    /// Keep standard output free for a document.
+    pub stdout_to_stderr: bool,
+}
+
+/// How a command in a sandbox ended.
+#[derive(Debug, Clone)]
+pub struct RunReport {
+    /// The plan, at rest again.
+    pub plan: PlanRecord,
+    /// Its sandboxes.
+    pub sandboxes: Vec<SandboxReport>,
+    /// What differs from the base now.
+    pub changes: ChangeSet,
+    /// Ignored paths that are no part of the sandbox.
+    pub ignored: u64,
+    /// The command's exit code; 128 + n for signal n.
+    pub exit_code: u8,
+    /// The number of the checkpoint taken after the command.
+    pub checkpoint: u64,
+    /// Whether a failed command was rolled back.
+    pub rolled_back: bool,
+    /// What a person must know.
+    pub warnings: Vec<String>,
+}
+
+/// Settings that are remembered with a plan.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Settings {
+    pub(crate) includes: Vec<String>,
+}
+
+impl Sandbar {
+    /// Makes a plan on the resource of `cwd` and runs a command in its sandbox.
+    pub async fn run(&self, request: RunRequest) -> PortResult<RunReport> {
+        if let Some(plan) = &self.around.inside {
+            let message = format!("run a plan: this is already the sandbox of plan {plan}");
+            return Err(PortError::new(Code::InsideSandbox, message));
+        }
+        if let Some(name) = &request.name {
+            check_name(name)?;
+        }
+        self.refuse_without_checkpoints()?;
+        self.recover_dead().await?;
+        let view = self.choose_view(request.view).await?;
+        let located = self.locate(&request.cwd).await?;
+        let plan = self.new_plan(&request, located.resource.id).await?;
+        let options = BaseOptions {
+            includes: request.includes.clone(),
+            view,
+        };
+        let sandbox = self.create_sandbox(&plan, &located, &options).await?;
+        let around = Around {
+            subdir: located.subdir.clone(),
+            real: located.resource.root.path.clone(),
+            rollback_on_failure: request.rollback_on_failure,
+            stdout_to_stderr: request.stdout_to_stderr,
+        };
+        self.run_in(plan, sandbox, request.argv, around).await
+    }
+
+    /// Runs a further command in the sandbox of a plan.
+    pub async fn exec(&self, request: ExecRequest) -> PortResult<RunReport> {
+        self.refuse_without_checkpoints()?;
+        self.recover_dead().await?;
+        let plan = self.find_plan(&request.plan, &request.cwd).await?;
+        let sandbox = self.live_sandbox(&plan).await?;
+        let resource = self
+            .parts
+            .store
+            .resource(sandbox.resource)
+            .await?
+            .ok_or_else(|| {
+                PortError::new(
+                    Code::Internal,
+                    "find the resource of a sandbox: it is not recorded",
+                )
+            })?;
+        let real = resource.root.path;
+        let subdir = request
+            .cwd
+            .strip_prefix(&real)
+            .unwrap_or(Path::new(""))
+            .to_path_buf();
+        let plan = self.take_up(&plan, PlanEvent::Execute).await?;
+        let saved = match self.config.checkpoints_enabled() {
+            true => self.save(&plan, &sandbox, "before").await.map(|_| ()),
+            false => Ok(()),
+        };
+        if let Err(error) = saved {
+            let _ = self.lay_down(&plan, PlanEvent::Break).await;
+            return Err(error);
+        }
+        let around = Around {
+            subdir,
+            real,
+            rollback_on_failure: request.rollback_on_failure,
+            stdout_to_stderr: request.stdout_to_stderr,
+        };
+        self.run_in(plan, sandbox, request.argv, around).await
+    }
+
+    fn refuse_without_checkpoints(&self) -> PortResult<()> {
+        if self.config.require_checkpoints() && !self.config.checkpoints_enabled() {
+            let message = "run a command: checkpoints are required and disabled at once";
+            return Err(PortError::new(Code::BadConfig, message));
+        }
+        Ok(())
+    }
+
+    /// Settles the view before anything is made, so that a refusal leaves nothing.
+    async fn choose_view(&self, asked: Option<ViewChoice>) -> PortResult<View> {
+        let choice = asked.unwrap_or(self.config.view());
+        if choice == ViewChoice::Plain {
+            return Ok(View::Plain);
+        }
+        let report = self.parts.runner.probe().await;
+        if report.in_place {
+            return Ok(View::InPlace);
+        }
+        let reason = report.reason.unwrap_or_else(|| "no reason is known".into());
+        if choice == ViewChoice::InPlace {
+            let message = format!("give the command an in-place view: {reason}");
+            return Err(PortError::new(Code::NotAvailable, message)
+                .with_hint("use `--view plain`; absolute paths then lead to the real tree"));
+        }
+        (self.around.say)(&format!(
+            "no in-place view here ({reason}): the command runs in the sandbox's own path, and absolute paths lead to the real tree"
+        ));
+        Ok(View::Plain)
+    }
+
+    async fn new_plan(
+        &self,
+        request: &RunRequest,
+        resource: sandbar_domain::ResourceId,
+    ) -> PortResult<PlanRecord> {
+        let settings = Settings {
+            includes: request.includes.clone(),
+        };
+        let settings = serde_json::to_string(&settings).map_err(|error| {
+            PortError::new(Code::Internal, "write the settings of a plan").with_source(error)
+        })?;
+        let mut tries = 0;
+        loop {
+            let name = match &request.name {
+                Some(name) => name.clone(),
+                None => {
+                    let program = request.argv.first().map(|arg| arg.to_string_lossy());
+                    self.free_name(&program.unwrap_or_default()).await?
+                }
+            };
+            let plan = NewPlan {
+                id: self.parts.names().plan(),
+                name,
+                resource,
+                mark: PlanMark {
+                    state: PlanState::Executing,
+                    owner: Some(self.parts.runner.owner()),
+                },
+                settings: settings.clone(),
+                created_ms: self.parts.clock.now_ms(),
+            };
+            match self.parts.store.add_plan(plan).await {
+                // Another process took the free name first: look again.
+                Err(error)
+                    if error.code == Code::NameInUse && request.name.is_none() && tries < 100 =>
+                {
+                    tries += 1;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    async fn run_in(
+        &self,
+        plan: PlanRecord,
+        sandbox: SandboxRecord,
+        argv: Vec<OsString>,
+        around: Around,
+    ) -> PortResult<RunReport> {
+        match self.run_and_save(&plan, &sandbox, argv, &around).await {
+            Ok(report) => {
+                let plan = self.lay_down(&plan, PlanEvent::Finish).await?;
+                Ok(RunReport { plan, ..report })
+            }
+            // A command that could not even be started changed nothing.
+            Err(error) if error.code == Code::CommandNotFound => {
+                self.lay_down(&plan, PlanEvent::Finish).await?;
+                Err(error)
+            }
+            Err(error) => {
+                let _ = self.lay_down(&plan, PlanEvent::Break).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn run_and_save(
+        &self,
+        plan: &PlanRecord,
+        sandbox: &SandboxRecord,
+        argv: Vec<OsString>,
+        around: &Around,
+    ) -> PortResult<RunReport> {
+        let mut warnings = Vec::new();
+        let real_before = self.real_tree(sandbox, around).await?;
+        let end = self
+            .parts
+            .runner
+            .run(self.command(plan, sandbox, argv, around))
+            .await?;
+        for (pid, name) in &end.left_behind {
+            warnings.push(format!(
+                "stopped process {pid} ({name}), which the command left behind"
+            ));
+        }
+        if real_before != self.real_tree(sandbox, around).await? {
+            let real = around.real.display();
+            warnings.push(format!(
+                "THE REAL TREE CHANGED while the command ran: {real} (in the plain view absolute paths lead there)"
+            ));
+        }
+        let (record, state) = match self.config.checkpoints_enabled() {
+            true => {
+                let (record, state) = self.save(plan, sandbox, "after").await?;
+                (record.sequence, state)
+            }
+            false => (0, self.capture_state(sandbox).await?),
+        };
+        for (path, reason) in &state.tally.unsupported {
+            warnings.push(format!("left out of the checkpoint: {path}: {reason}"));
+        }
+        let mut rolled_back = false;
+        let mut state = state;
+        if end.code != 0 && around.rollback_on_failure {
+            state = self.back_to_before(plan, sandbox, record).await?;
+            rolled_back = true;
+        }
+        let changes = self.changes(sandbox, &state).await?;
+        Ok(RunReport {
+            plan: plan.clone(),
+            sandboxes: vec![self.sandbox_report(sandbox).await?],
+            changes,
+            ignored: sandbox.ignored,
+            exit_code: end.code,
+            checkpoint: record,
+            rolled_back,
+            warnings,
+        })
+    }
+
+    fn command(
+        &self,
+        plan: &PlanRecord,
+        sandbox: &SandboxRecord,
+        argv: Vec<OsString>,
+        around: &Around,
+    ) -> Run {
+        let root = sandbox.place.join("r");
+        let seen = match sandbox.view {
+            View::InPlace => around.real.clone(),
+            View::Plain => root.clone(),
+        };
+        let id: OsString = plan.plan.id.to_string().into();
+        Run {
+            argv,
+            real: around.real.clone(),
+            sandbox: root,
+            subdir: around.subdir.clone(),
+            view: sandbox.view,
+            binds: sandbox.binds.clone(),
+            set: vec![
+                ("SANDBAR_PLAN".into(), id),
+                ("SANDBAR_ROOT".into(), seen.into()),
+            ],
+            unset: GIT_VARIABLES.iter().map(OsString::from).collect(),
+            stdout_to_stderr: around.stdout_to_stderr,
+        }
+    }
+
+    /// Scans the real tree, for the comparison that the plain view owes its
+    /// user; `None` in the in-place view, where the real tree is out of reach.
+    async fn real_tree(
+        &self,
+        sandbox: &SandboxRecord,
+        around: &Around,
+    ) -> PortResult<Option<sandbar_domain::Hash>> {
+        if sandbox.view == View::InPlace {
+            return Ok(None);
+        }
+        let rules = match sandbox.rules {
+            Some(_) => self.rules_of(sandbox).await?,
+            None => std::sync::Arc::new(Everything),
+        };
+        let request = Capture {
+            root: self.parts.workspaces.identify(around.real.clone()).await?,
+            hidden: hidden_of(sandbox),
+            rules,
+            cache: CacheKey::Named {
+                place: sandbox.place.clone(),
+                name: "real.cache",
+            },
+            install: false,
+            progress: self.around.progress.clone(),
+            cancel: self.around.cancel.clone(),
+        };
+        Ok(Some(self.parts.workspaces.capture(request).await?.tree))
+    }
+
+    /// Lists what differs from the base.
+    async fn changes(&self, sandbox: &SandboxRecord, state: &State) -> PortResult<ChangeSet> {
+        let base = self.base_of(sandbox).await?;
+        let changes = self.parts.objects.diff(base.tree, state.tree).await?;
+        Ok(ChangeSet::new(base.tree, state.tree, changes))
+    }
+}
+
+struct Around {
+    subdir: PathBuf,
+    real: PathBuf,
+    rollback_on_failure: bool,
+    stdout_to_stderr: bool,
+}
+
+/// Variables that would lead the command's git to another repository.
+const GIT_VARIABLES: [&str; 12] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+    "GIT_CONFIG",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+];
