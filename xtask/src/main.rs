@@ -3,7 +3,9 @@
 //! Not part of the product, and never linked into it: it may start processes
 //! and read the source tree, and must never touch a user's data.
 
+mod bench;
 mod conformance;
+mod demo;
 mod process;
 mod test;
 mod tidy;
@@ -19,6 +21,9 @@ cargo xtask COMMAND
   tidy                             layering and house rules only
   conformance [--rules A,B] [--long]
                                    one row a rule of the contract; writes docs/conformance.md
+  bench [--runs N] [--tree small|node_modules] [--place DIR]
+                                   beside cp, rsync and git on a fresh file system; needs root
+  demo                             a tour on a throw-away repository
 ";
 
 fn main() -> ExitCode {
@@ -31,6 +36,8 @@ fn main() -> ExitCode {
         "test" => test::run(rest),
         "tidy" => tidy::run(rest),
         "conformance" => conformance::run(rest),
+        "bench" => bench::run(rest),
+        "demo" => demo::run(rest),
         "help" | "--help" | "-h" => {
             print!("{HELP}");
             Ok(())

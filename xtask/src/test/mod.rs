@@ -7,6 +7,7 @@ mod setup;
 mod stages;
 
 pub(crate) use ground::Ground;
+pub(crate) use setup::{install_packages, is_present};
 
 use std::time::{Duration, Instant};
 

@@ -95,7 +95,10 @@ const HOMES: &[(&str, &[&str])] = &[
     ("bollard", &["sandbar-docker"]),
     ("tower-lsp", &["sandbar-lsp"]),
     ("lsp-server", &["sandbar-lsp"]),
-    ("rustix", &["sandbar-ports", "sandbar-fs", "sandbar-git", "sandbar-exec"]),
+    (
+        "rustix",
+        &["sandbar-ports", "sandbar-fs", "sandbar-git", "sandbar-exec"],
+    ),
     ("libc", &[]),
     ("nix", &[]),
     ("git2", &[]),
