@@ -68,12 +68,19 @@ const LAYERS: &[Layer] = &[
             "thiserror",
             "tokio",
             "toml",
+            // Ids, in the composition.
+            "getrandom",
+            // Patches that git takes: hunks, blob ids, binary deltas.
+            "miniz_oxide",
+            "sha1",
+            "similar",
         ]),
     ),
     layer(
         "sandbar-cli",
         &["sandbar"],
         Some(&[
+            "anstream",
             "anstyle",
             "clap",
             "clap_complete",
@@ -99,7 +106,8 @@ const HOMES: &[(&str, &[&str])] = &[
         "rustix",
         &["sandbar-ports", "sandbar-fs", "sandbar-git", "sandbar-exec"],
     ),
-    ("libc", &[]),
+    // Names of errno values that std does not know by kind.
+    ("libc", &["sandbar-exec"]),
     ("nix", &[]),
     ("git2", &[]),
 ];
