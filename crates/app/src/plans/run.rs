@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::capture::{State, hidden_of};
 use super::create::BaseOptions;
 use super::find::check_name;
+use super::locate::Located;
 use super::look::SandboxReport;
 use crate::Sandbar;
 use crate::config::ViewChoice;
@@ -84,23 +85,7 @@ pub(crate) struct Settings {
 impl Sandbar {
     /// Makes a plan on the resource of `cwd` and runs a command in its sandbox.
     pub async fn run(&self, request: RunRequest) -> PortResult<RunReport> {
-        if let Some(plan) = &self.around.inside {
-            let message = format!("run a plan: this is already the sandbox of plan {plan}");
-            return Err(PortError::new(Code::InsideSandbox, message));
-        }
-        if let Some(name) = &request.name {
-            check_name(name)?;
-        }
-        self.refuse_without_checkpoints()?;
-        self.recover_dead().await?;
-        let view = self.choose_view(request.view).await?;
-        let located = self.locate(&request.cwd).await?;
-        let plan = self.new_plan(&request, located.resource.id).await?;
-        let options = BaseOptions {
-            includes: request.includes.clone(),
-            view,
-        };
-        let sandbox = self.create_sandbox(&plan, &located, &options).await?;
+        let (plan, sandbox, located) = self.begin(&request).await?;
         let around = Around {
             subdir: located.subdir.clone(),
             real: located.resource.root.path.clone(),
@@ -108,6 +93,26 @@ impl Sandbar {
             stdout_to_stderr: request.stdout_to_stderr,
         };
         self.run_in(plan, sandbox, request.argv, around).await
+    }
+
+    /// Makes a plan with its sandbox and runs nothing yet.
+    pub async fn new_plan_at(
+        &self,
+        name: Option<String>,
+        includes: Vec<String>,
+        cwd: PathBuf,
+    ) -> PortResult<PlanRecord> {
+        let request = RunRequest {
+            name,
+            cwd,
+            argv: Vec::new(),
+            includes,
+            view: None,
+            rollback_on_failure: false,
+            stdout_to_stderr: false,
+        };
+        let (plan, _, _) = self.begin(&request).await?;
+        self.lay_down(&plan, PlanEvent::Finish).await
     }
 
     /// Runs a further command in the sandbox of a plan.
@@ -149,6 +154,31 @@ impl Sandbar {
             stdout_to_stderr: request.stdout_to_stderr,
         };
         self.run_in(plan, sandbox, request.argv, around).await
+    }
+
+    /// Makes a plan and its sandbox; this process drives it.
+    async fn begin(
+        &self,
+        request: &RunRequest,
+    ) -> PortResult<(PlanRecord, SandboxRecord, Located)> {
+        if let Some(plan) = &self.around.inside {
+            let message = format!("run a plan: this is already the sandbox of plan {plan}");
+            return Err(PortError::new(Code::InsideSandbox, message));
+        }
+        if let Some(name) = &request.name {
+            check_name(name)?;
+        }
+        self.refuse_without_checkpoints()?;
+        self.recover_dead().await?;
+        let view = self.choose_view(request.view).await?;
+        let located = self.locate(&request.cwd).await?;
+        let plan = self.new_plan(request, located.resource.id).await?;
+        let options = BaseOptions {
+            includes: request.includes.clone(),
+            view,
+        };
+        let sandbox = self.create_sandbox(&plan, &located, &options).await?;
+        Ok((plan, sandbox, located))
     }
 
     fn refuse_without_checkpoints(&self) -> PortResult<()> {
@@ -326,7 +356,7 @@ impl Sandbar {
                 ("SANDBAR_PLAN".into(), id),
                 ("SANDBAR_ROOT".into(), seen.into()),
             ],
-            unset: GIT_VARIABLES.iter().map(OsString::from).collect(),
+            unset: Vec::new(),
             stdout_to_stderr: around.stdout_to_stderr,
         }
     }
@@ -374,19 +404,3 @@ struct Around {
     rollback_on_failure: bool,
     stdout_to_stderr: bool,
 }
-
-/// Variables that would lead the command's git to another repository.
-const GIT_VARIABLES: [&str; 12] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_NAMESPACE",
-    "GIT_CEILING_DIRECTORIES",
-    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
-    "GIT_CONFIG",
-    "GIT_PREFIX",
-    "GIT_SHALLOW_FILE",
-];

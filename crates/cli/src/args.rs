@@ -1,0 +1,270 @@
+//! What can be typed (SRF-2).
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use sandbar::config::ViewChoice;
+
+/// Gives every plan of a coding agent its own exact, reversible copy of what
+/// it works on, and brings the reviewed result back without losing anything.
+#[derive(Debug, Parser)]
+#[command(
+    name = "sandbar",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+#[command(after_help = "\
+Examples:
+  sandbar run --name fix -- my-agent 'fix the failing test'
+  sandbar diff fix
+  sandbar apply fix
+
+A PLAN is its name, the beginning of its id, or @ for the newest one on this directory.
+Exit codes: 0 done, 1 failed, 2 usage, 3 conflict (nothing written), 4 not available here,
+5 not found; run, exec and shell pass on the command's own code, and 125 if Sandbar failed.")]
+pub(crate) struct Args {
+    /// Print one JSON document on standard output
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a command in a new sandbox of this checkout or directory
+    #[command(after_help = "\
+Examples:
+  sandbar run -- make test
+  sandbar run --name fix --include .env --include node_modules -- my-agent
+  sandbar run --rollback-on-failure -- ./migrate.sh
+
+The command sees its sandbox at the real path, so absolute paths lead into it; with
+--view plain it runs in the sandbox's own directory instead. Nothing reaches the real
+directory before `sandbar apply`. Not contained: network, other directories, credentials.")]
+    Run(RunArgs),
+    /// Run a further command in the sandbox of a plan
+    #[command(after_help = "Example:\n  sandbar exec fix -- cargo test")]
+    Exec(ExecArgs),
+    /// Open a shell in the sandbox of a plan
+    #[command(after_help = "Example:\n  sandbar shell fix")]
+    Shell {
+        /// Name, id prefix, or @
+        plan: String,
+    },
+    /// Print where the sandbox of a plan is
+    #[command(after_help = "Example:\n  cd \"$(sandbar path fix)\"")]
+    Path {
+        /// Name, id prefix, or @
+        plan: String,
+    },
+    /// Make, list or show plans
+    #[command(subcommand)]
+    Plan(PlanCommand),
+    /// Show what a plan changed, in short
+    #[command(after_help = "Example:\n  sandbar status fix --json")]
+    Status {
+        /// Name, id prefix, or @
+        #[arg(default_value = "@")]
+        plan: String,
+    },
+    /// Show what a plan changed: a patch that `git apply` takes
+    #[command(after_help = "\
+Examples:
+  sandbar diff fix
+  sandbar diff fix --stat
+  sandbar diff fix --patch | git apply --check")]
+    Diff {
+        /// Name, id prefix, or @
+        #[arg(default_value = "@")]
+        plan: String,
+        /// Count lines instead
+        #[arg(long, conflicts_with = "patch")]
+        stat: bool,
+        /// Print the patch (the default)
+        #[arg(long)]
+        patch: bool,
+    },
+    /// List the checkpoints of a plan
+    #[command(after_help = "Example:\n  sandbar log fix")]
+    Log {
+        /// Name, id prefix, or @
+        #[arg(default_value = "@")]
+        plan: String,
+    },
+    /// Save the state of a plan
+    #[command(after_help = "Example:\n  sandbar checkpoint fix -m 'tests pass'")]
+    Checkpoint {
+        /// Name, id prefix, or @
+        plan: String,
+        /// What to call it
+        #[arg(short, long)]
+        message: Option<String>,
+    },
+    /// Put the sandbox of a plan back to a checkpoint, exactly
+    #[command(after_help = "Example:\n  sandbar rollback fix --to 2")]
+    Rollback {
+        /// Name, id prefix, or @
+        plan: String,
+        /// Number or id of the checkpoint
+        #[arg(long, value_name = "CKPT")]
+        to: String,
+    },
+    /// Bring the result of a plan to the real directory
+    #[command(after_help = "\
+Examples:
+  sandbar apply fix --dry-run
+  sandbar apply fix
+  sandbar apply fix --commit -m 'Fix the parser'
+  sandbar apply fix --branch review/fix
+
+Your own uncommitted changes are never overwritten: what both sides changed is merged
+if it is text and does not overlap, else nothing is written and the exit code is 3.")]
+    Apply(ApplyArgs),
+    /// Drop a plan; its checkpoints stay for a while
+    #[command(after_help = "Example:\n  sandbar discard fix")]
+    Discard {
+        /// Name, id prefix, or @
+        plan: String,
+    },
+    /// Check everything Sandbar keeps, and what works on this machine
+    Doctor,
+    /// Remove what retention has ended and what nothing needs
+    #[command(after_help = "Example:\n  sandbar gc --dry-run")]
+    Gc {
+        /// Say what would go, remove nothing
+        #[arg(long)]
+        dry_run: bool,
+        /// Do not wait for retention: ended plans lose their checkpoints
+        #[arg(long)]
+        now: bool,
+    },
+    /// Complete or undo what a killed process left
+    Recover,
+    /// Show every setting, its value, and where it comes from
+    Config,
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Example:\n  sandbar completions bash > ~/.local/share/bash-completion/completions/sandbar"
+    )]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Arguments of `run`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    /// Name of the plan (made from the command if absent)
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Bring ignored files that match along (gitignore syntax; can be repeated)
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) include: Vec<String>,
+    /// How the command sees its sandbox
+    #[arg(long, value_enum)]
+    pub(crate) view: Option<ViewArg>,
+    /// Put the sandbox back if the command fails
+    #[arg(long)]
+    pub(crate) rollback_on_failure: bool,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Arguments of `exec`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExecArgs {
+    /// Name, id prefix, or @
+    pub(crate) plan: String,
+    /// Put the sandbox back if the command fails
+    #[arg(long)]
+    pub(crate) rollback_on_failure: bool,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Arguments of `apply`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ApplyArgs {
+    /// Name, id prefix, or @
+    pub(crate) plan: String,
+    /// Print what would be done, write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Land as commits on the current branch, the agent's own kept
+    #[arg(long, conflicts_with = "branch")]
+    pub(crate) commit: bool,
+    /// Land as commits on a new branch; the working tree is left alone
+    #[arg(long, value_name = "NAME")]
+    pub(crate) branch: Option<String>,
+    /// Message of the commit for what the agent did not commit
+    #[arg(short, long)]
+    pub(crate) message: Option<String>,
+    /// Apply although HEAD is on another branch now
+    #[arg(long)]
+    pub(crate) onto_current: bool,
+    /// Commit paths under filters, and where signing is required, unsigned
+    #[arg(long)]
+    pub(crate) allow_filters: bool,
+}
+
+/// Plans.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PlanCommand {
+    /// Make a plan with its sandbox, and run nothing yet
+    New {
+        /// Name of the plan
+        #[arg(long)]
+        name: Option<String>,
+        /// Bring ignored files that match along (gitignore syntax; can be repeated)
+        #[arg(long, value_name = "GLOB")]
+        include: Vec<String>,
+    },
+    /// List every plan
+    List,
+    /// Show one plan
+    Show {
+        /// Name, id prefix, or @
+        plan: String,
+    },
+}
+
+/// How a command sees its sandbox.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ViewArg {
+    /// In place where that works, else plain
+    Auto,
+    /// At the real path, or fail
+    InPlace,
+    /// At the sandbox's own path
+    Plain,
+}
+
+impl From<ViewArg> for ViewChoice {
+    fn from(view: ViewArg) -> Self {
+        match view {
+            ViewArg::Auto => Self::Auto,
+            ViewArg::InPlace => Self::InPlace,
+            ViewArg::Plain => Self::Plain,
+        }
+    }
+}
+
+impl Command {
+    /// Says whether Sandbar's own failures end with 125 (SRF-3).
+    pub(crate) fn passes_exit_code(&self) -> bool {
+        matches!(self, Self::Run(_) | Self::Exec(_) | Self::Shell { .. })
+    }
+}
+
+/// Returns the caller's directory, as the shell wrote it where that is right.
+pub(crate) fn cwd() -> std::io::Result<PathBuf> {
+    std::env::current_dir()
+}

@@ -1,0 +1,155 @@
+//! `plan list`, `status`, `diff`, `log`, `path`.
+
+use std::path::Path;
+
+use sandbar::domain::{Change, Entry, Kind};
+use sandbar::ports::PortResult;
+use sandbar::{Sandbar, patch};
+use serde_json::json;
+
+use crate::output::style::{BAD, DIM, GOOD, NAME, PLACE};
+use crate::output::{bytes, document, human, print, raw};
+
+/// `sandbar plan list`.
+pub(crate) async fn plans(sandbar: &Sandbar, json: bool) -> PortResult<u8> {
+    let all = sandbar.plans().await?;
+    if json {
+        document(&json!({"plans": all.iter().map(document::listed).collect::<Vec<_>>()}));
+    } else {
+        print(&human::plans(&all));
+    }
+    Ok(0)
+}
+
+/// `sandbar status` and `sandbar plan show`.
+pub(crate) async fn status(
+    sandbar: &Sandbar,
+    plan: &str,
+    cwd: &Path,
+    json: bool,
+) -> PortResult<u8> {
+    let report = sandbar.status(plan, cwd).await?;
+    if json {
+        document(&json!({
+            "plan": document::plan(&report.plan),
+            "sandboxes": document::sandboxes(&report.sandboxes),
+            "changes": document::counts(report.changes.counts()),
+            "ignored": report.ignored,
+            "exit_code": null,
+            "checkpoints": report.checkpoints.0,
+            "warnings": report.warnings,
+        }));
+    } else {
+        for warning in &report.warnings {
+            anstream::eprintln!("sandbar: {warning}");
+        }
+        print(&human::status(&report));
+    }
+    Ok(0)
+}
+
+/// `sandbar diff`.
+pub(crate) async fn diff(
+    sandbar: &Sandbar,
+    plan: &str,
+    cwd: &Path,
+    json: bool,
+    stat: bool,
+) -> PortResult<u8> {
+    let report = sandbar.diff(plan, cwd).await?;
+    if json {
+        document(&document::diff(&report));
+        return Ok(0);
+    }
+    for (_, set) in &report.boundaries {
+        for change in set.changes() {
+            let old = content(sandbar, change.old).await?;
+            let new = content(sandbar, change.new).await?;
+            if stat {
+                print(&stat_line(change, &old, &new));
+                continue;
+            }
+            let text = patch::patch(change, &old, &new);
+            if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+                bytes(&coloured(&text));
+            } else {
+                raw(&text);
+            }
+        }
+        if stat {
+            print(&format!("{NAME}{}{NAME:#}\n", human::amount(set.counts())));
+        }
+    }
+    Ok(0)
+}
+
+async fn content(sandbar: &Sandbar, entry: Option<Entry>) -> PortResult<Vec<u8>> {
+    match entry {
+        Some(entry) if entry.kind != Kind::Directory => sandbar.content(entry.hash).await,
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn stat_line(change: &Change, old: &[u8], new: &[u8]) -> String {
+    let kind = change.kind().word();
+    let path = &change.path;
+    if change
+        .new
+        .or(change.old)
+        .is_some_and(|entry| entry.kind == Kind::Directory)
+    {
+        return format!("{kind:<9}{path}/\n");
+    }
+    match patch::line_counts(old, new) {
+        Some((plus, minus)) => {
+            format!("{kind:<9}{path}  {GOOD}+{plus}{GOOD:#} {BAD}-{minus}{BAD:#}\n")
+        }
+        None => format!("{kind:<9}{path}  {DIM}binary{DIM:#}\n"),
+    }
+}
+
+/// Colours a patch for a terminal, by the first byte of each line.
+fn coloured(patch: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(patch.len() + patch.len() / 4);
+    for line in patch.split_inclusive(|byte| *byte == b'\n') {
+        let style = match line {
+            [b'd', b'i', b'f', b'f', ..] => Some(NAME),
+            [b'@', ..] => Some(PLACE),
+            [b'+', ..] => Some(GOOD),
+            [b'-', ..] => Some(BAD),
+            _ => None,
+        };
+        let Some(style) = style else {
+            out.extend_from_slice(line);
+            continue;
+        };
+        let body = line.strip_suffix(b"\n").unwrap_or(line);
+        out.extend_from_slice(style.render().to_string().as_bytes());
+        out.extend_from_slice(body);
+        out.extend_from_slice(style.render_reset().to_string().as_bytes());
+        out.extend_from_slice(&line[body.len()..]);
+    }
+    out
+}
+
+/// `sandbar log`.
+pub(crate) async fn log(sandbar: &Sandbar, plan: &str, cwd: &Path, json: bool) -> PortResult<u8> {
+    let (plan, entries) = sandbar.log(plan, cwd).await?;
+    if json {
+        document(&document::log(&plan, &entries));
+    } else {
+        print(&human::log(&entries));
+    }
+    Ok(0)
+}
+
+/// `sandbar path`.
+pub(crate) async fn path(sandbar: &Sandbar, plan: &str, cwd: &Path, json: bool) -> PortResult<u8> {
+    let path = sandbar.path(plan, cwd).await?;
+    if json {
+        document(&json!({"path": path}));
+    } else {
+        print(&format!("{}\n", path.display()));
+    }
+    Ok(0)
+}

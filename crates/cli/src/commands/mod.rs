@@ -1,0 +1,61 @@
+//! One module a family of commands; each turns arguments into a request and a
+//! report into output.
+
+mod apply;
+mod care;
+mod look;
+mod run;
+
+use sandbar::Sandbar;
+use sandbar::domain::Code;
+use sandbar::ports::{PortError, PortResult};
+
+use crate::args::{Args, Command, PlanCommand};
+use crate::failure::Failure;
+
+/// Runs one command and returns the exit code.
+pub(crate) async fn dispatch(args: Args) -> Result<u8, Failure> {
+    let own = args.command.passes_exit_code();
+    run(args).await.map_err(|error| Failure::new(error, own))
+}
+
+async fn run(args: Args) -> PortResult<u8> {
+    let json = args.json;
+    let cwd = crate::args::cwd().map_err(|error| {
+        PortError::new(Code::PathNotFound, "find the current directory").with_source(error)
+    })?;
+    if let Command::Completions { shell } = args.command {
+        return Ok(care::completions(shell));
+    }
+    let sandbar: Sandbar = crate::session::open(json).await?;
+    match args.command {
+        Command::Run(run) => run::run(&sandbar, run, cwd, json).await,
+        Command::Exec(exec) => run::exec(&sandbar, exec, cwd, json).await,
+        Command::Shell { plan } => run::shell(&sandbar, plan, cwd, json).await,
+        Command::Path { plan } => look::path(&sandbar, &plan, &cwd, json).await,
+        Command::Plan(PlanCommand::New { name, include }) => {
+            run::new(&sandbar, name, include, cwd, json).await
+        }
+        Command::Plan(PlanCommand::List) => look::plans(&sandbar, json).await,
+        Command::Plan(PlanCommand::Show { plan }) | Command::Status { plan } => {
+            look::status(&sandbar, &plan, &cwd, json).await
+        }
+        Command::Diff {
+            plan,
+            stat,
+            patch: _,
+        } => look::diff(&sandbar, &plan, &cwd, json, stat).await,
+        Command::Log { plan } => look::log(&sandbar, &plan, &cwd, json).await,
+        Command::Checkpoint { plan, message } => {
+            run::checkpoint(&sandbar, &plan, message, &cwd, json).await
+        }
+        Command::Rollback { plan, to } => run::rollback(&sandbar, &plan, &to, &cwd, json).await,
+        Command::Apply(apply) => apply::apply(&sandbar, apply, cwd, json).await,
+        Command::Discard { plan } => apply::discard(&sandbar, &plan, &cwd, json).await,
+        Command::Doctor => care::doctor(&sandbar, json).await,
+        Command::Gc { dry_run, now } => care::gc(&sandbar, dry_run, now, json).await,
+        Command::Recover => care::recover(&sandbar, json).await,
+        Command::Config => Ok(care::config(&sandbar, json)),
+        Command::Completions { .. } => Ok(0),
+    }
+}

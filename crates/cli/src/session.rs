@@ -1,0 +1,58 @@
+//! Opening the library for one command: configuration, composition, Ctrl-C.
+
+use std::sync::Arc;
+
+use sandbar::compose::{self, Opening};
+use sandbar::ports::{Cancel, PortResult, Progress, Silent};
+use sandbar::{Sandbar, Surroundings};
+
+use crate::output::style;
+use crate::progress::Bar;
+
+/// Opens everything for one command.
+pub(crate) async fn open(json: bool) -> PortResult<Sandbar> {
+    let cancel = Cancel::new();
+    watch_interrupts(cancel.clone());
+    let progress: Arc<dyn Progress> = match Bar::for_terminal() {
+        Some(bar) if !json => Arc::new(bar),
+        _ => Arc::new(Silent),
+    };
+    let around = Surroundings {
+        home: std::env::home_dir(),
+        inside: std::env::var("SANDBAR_PLAN")
+            .ok()
+            .filter(|plan| !plan.is_empty()),
+        progress,
+        cancel,
+        say: Arc::new(|text| {
+            let dim = style::DIM;
+            anstream::eprintln!("{dim}sandbar:{dim:#} {text}");
+        }),
+    };
+    let opening = Opening {
+        cwd: crate::args::cwd().ok(),
+        environment: environment(),
+        around,
+    };
+    compose::open(opening).await
+}
+
+/// Reads the variables that can be read as text; others name no setting.
+pub(crate) fn environment() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+/// The first Ctrl-C asks the work to stop at a safe point, the second ends
+/// the process at once: what is on disk is safe at every moment.
+fn watch_interrupts(cancel: Cancel) {
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            cancel.cancel();
+        }
+        if tokio::signal::ctrl_c().await.is_ok() {
+            std::process::exit(130);
+        }
+    });
+}
