@@ -1,0 +1,242 @@
+//! Trees of hidden commits: from the one before, or from nothing.
+
+use std::collections::HashSet;
+
+use gix::ObjectId;
+use gix::bstr::BStr;
+use gix::objs::tree::{Entry, EntryKind};
+use sandbar_domain::{Change, Code, Kind, RelPath};
+use sandbar_ports::effect::effect;
+use sandbar_ports::git::HideRequest;
+use sandbar_ports::{PortError, PortResult};
+
+use crate::index::{Index, mode};
+use crate::open::failed;
+use crate::reading;
+
+/// Makes the tree of everything. What the index knows by stat is not read:
+/// its object is there already.
+pub(super) fn whole(repository: &gix::Repository, request: &HideRequest) -> PortResult<ObjectId> {
+    let index = Index::load(repository)?;
+    let links = Gitlinks::of(&index);
+    let converts = converts(repository, &index);
+    let mut known = index.entries().peekable();
+    let mut leaves: Vec<(Vec<u8>, EntryKind, ObjectId)> = Vec::new();
+    let mut changes: Vec<&Change> = request.changes.iter().collect();
+    changes.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    for change in changes {
+        let Some(new) = change.new else { continue };
+        let Some(kind) = entry_kind(new.kind) else {
+            continue;
+        };
+        if links.covers(&change.path) || is_git(&change.path) {
+            continue;
+        }
+        let path = change.path.as_str().as_bytes();
+        while known.next_if(|entry| entry.path < path).is_some() {}
+        let clean = known
+            .peek()
+            .filter(|entry| entry.path == path && entry.stage() == 0 && !entry.intent_to_add())
+            .filter(|entry| same_type(entry.mode(), new.kind))
+            .filter(|entry| {
+                reading::index_stat(&request.root.join(&change.path)).is_some_and(|stat| {
+                    let older = index.written_ns > stat.modified_ns();
+                    older && stat == entry.stat()
+                })
+            })
+            .filter(|entry| !converts || has_size(repository, entry.id(), entry.stat().size));
+        let id = match clean {
+            Some(entry) => entry.id(),
+            None => blob(repository, request, new.hash)?,
+        };
+        leaves.push((path.to_vec(), kind, id));
+    }
+    for (path, id) in &links.0 {
+        leaves.push((path.clone(), EntryKind::Commit, *id));
+    }
+    leaves.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    leaves.dedup_by(|a, b| a.0 == b.0);
+    build(repository, &leaves, 0)
+}
+
+/// Makes the tree that differs from that of `parent` by the changes.
+pub(super) fn changed(
+    repository: &gix::Repository,
+    parent: ObjectId,
+    request: &HideRequest,
+) -> PortResult<ObjectId> {
+    let what = || format!("read the hidden commit {parent}");
+    let before = repository
+        .find_commit(parent)
+        .map_err(failed(what()))?
+        .tree()
+        .map_err(failed(what()))?;
+    let index = Index::load(repository)?;
+    let links = Gitlinks::of(&index);
+    let mut editor = before.edit().map_err(failed(what()))?.detach();
+    let mine = |change: &&Change| !links.covers(&change.path) && !is_git(&change.path);
+    // Removals first: what was a directory may be a file now.
+    for change in request.changes.iter().filter(mine) {
+        let was = change.old.and_then(|old| entry_kind(old.kind));
+        let is = change.new.and_then(|new| entry_kind(new.kind));
+        if was.is_some() && is.is_none() {
+            editor
+                .remove(components(&change.path))
+                .map_err(failed(format!("remove {} from a tree", change.path)))?;
+        }
+    }
+    for change in request.changes.iter().filter(mine) {
+        let Some(new) = change.new else { continue };
+        let Some(kind) = entry_kind(new.kind) else {
+            continue;
+        };
+        let id = blob(repository, request, new.hash)?;
+        editor
+            .upsert(components(&change.path), kind, id)
+            .map_err(failed(format!("put {} into a tree", change.path)))?;
+    }
+    for (path, id) in &links.0 {
+        let names = path.split(|byte| *byte == b'/').map(BStr::new);
+        editor
+            .upsert(names, EntryKind::Commit, *id)
+            .map_err(failed("put a submodule into a tree"))?;
+    }
+    editor
+        .write(|tree| effect("git-object", || repository.write_object(tree)).map(gix::Id::detach))
+        .map_err(failed("write the tree of a hidden commit"))
+}
+
+fn components(path: &RelPath) -> impl Iterator<Item = &BStr> {
+    path.names().map(BStr::new)
+}
+
+/// Says which kind of tree entry it is; a directory is none of its own.
+pub(crate) fn entry_kind(kind: Kind) -> Option<EntryKind> {
+    match kind {
+        Kind::Directory => None,
+        Kind::File => Some(EntryKind::Blob),
+        Kind::Executable => Some(EntryKind::BlobExecutable),
+        Kind::Symlink => Some(EntryKind::Link),
+    }
+}
+
+fn same_type(mode: u32, kind: Kind) -> bool {
+    match mode {
+        mode::FILE | mode::EXECUTABLE => kind.is_file(),
+        mode::SYMLINK => kind == Kind::Symlink,
+        _ => false,
+    }
+}
+
+fn blob(
+    repository: &gix::Repository,
+    request: &HideRequest,
+    hash: sandbar_domain::Hash,
+) -> PortResult<ObjectId> {
+    let bytes = request.contents.read(hash)?;
+    effect("git-object", || repository.write_blob(&bytes))
+        .map(gix::Id::detach)
+        .map_err(failed("write a blob"))
+}
+
+fn has_size(repository: &gix::Repository, id: ObjectId, size: u32) -> bool {
+    repository
+        .find_header(id)
+        .is_ok_and(|header| header.size() == u64::from(size))
+}
+
+/// Says whether git may store other bytes than the working tree has.
+fn converts(repository: &gix::Repository, index: &Index) -> bool {
+    let config = repository.config_snapshot();
+    config
+        .string("core.autocrlf")
+        .is_some_and(|value| value != "false")
+        || reading::present(&repository.common_dir().join("info/attributes"))
+        || config.string("core.attributesFile").is_some()
+        || index
+            .entries()
+            .any(|entry| entry.path.ends_with(b".gitattributes"))
+}
+
+/// No tree may hold a name that git takes for its own directory.
+pub(crate) fn is_git(path: &RelPath) -> bool {
+    path.names().any(|name| name.eq_ignore_ascii_case(".git"))
+}
+
+/// The submodules of an index.
+pub(crate) struct Gitlinks(Vec<(Vec<u8>, ObjectId)>, HashSet<String>);
+
+impl Gitlinks {
+    /// Lists them.
+    pub(crate) fn of(index: &Index) -> Self {
+        let list: Vec<_> = index
+            .entries()
+            .filter(|entry| entry.mode() == mode::GITLINK)
+            .map(|entry| (entry.path.to_vec(), entry.id()))
+            .collect();
+        let names = list
+            .iter()
+            .filter_map(|(path, _)| String::from_utf8(path.clone()).ok())
+            .collect();
+        Self(list, names)
+    }
+
+    /// Says whether `path` is a submodule or lies in one.
+    pub(crate) fn covers(&self, path: &RelPath) -> bool {
+        if self.1.is_empty() {
+            return false;
+        }
+        let text = path.as_str();
+        self.1.contains(text)
+            || text
+                .match_indices('/')
+                .any(|(at, _)| self.1.contains(&text[..at]))
+    }
+}
+
+/// Writes the trees of sorted leaves; `skip` bytes of each path are done.
+fn build(
+    repository: &gix::Repository,
+    leaves: &[(Vec<u8>, EntryKind, ObjectId)],
+    skip: usize,
+) -> PortResult<ObjectId> {
+    let mut entries = Vec::new();
+    let mut at = 0;
+    while at < leaves.len() {
+        let (path, kind, id) = &leaves[at];
+        let rest = &path[skip..];
+        let Some(slash) = rest.iter().position(|byte| *byte == b'/') else {
+            entries.push(Entry {
+                mode: (*kind).into(),
+                filename: rest.into(),
+                oid: *id,
+            });
+            at += 1;
+            continue;
+        };
+        let prefix = &path[..=skip + slash];
+        let length = leaves[at..].partition_point(|(path, ..)| path.starts_with(prefix));
+        let oid = build(repository, &leaves[at..at + length], prefix.len())?;
+        entries.push(Entry {
+            mode: EntryKind::Tree.into(),
+            filename: rest[..slash].into(),
+            oid,
+        });
+        at += length;
+    }
+    entries.sort_unstable();
+    if entries
+        .windows(2)
+        .any(|pair| pair[0].filename == pair[1].filename)
+    {
+        return Err(PortError::new(
+            Code::Internal,
+            "write a tree: a name is a file and a directory at once",
+        ));
+    }
+    effect("git-object", || {
+        repository.write_object(gix::objs::Tree { entries })
+    })
+    .map(gix::Id::detach)
+    .map_err(failed("write a tree"))
+}

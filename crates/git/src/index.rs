@@ -1,0 +1,541 @@
+//! The index as bytes: every entry, stage and flag kept, stat fields in the
+//! open. gix is asked only where a file is split over two; nothing is written
+//! here.
+
+use std::ops::Range;
+
+use sandbar_domain::Code;
+use sandbar_ports::workspace::FileStat;
+use sandbar_ports::{PortError, PortResult};
+
+use crate::open::failed;
+use crate::reading;
+
+const HEAD: usize = 40;
+const ID: usize = 20;
+const STAGE: u16 = 0x3000;
+const EXTENDED: u16 = 0x4000;
+const SKIP_WORKTREE: u16 = 0x4000;
+
+/// A mode word of the index.
+pub(crate) mod mode {
+    pub(crate) const DIRECTORY: u32 = 0o040_000;
+    pub(crate) const FILE: u32 = 0o100_644;
+    pub(crate) const EXECUTABLE: u32 = 0o100_755;
+    pub(crate) const SYMLINK: u32 = 0o120_000;
+    pub(crate) const GITLINK: u32 = 0o160_000;
+}
+
+/// All entries of one index, sorted by path and stage.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Index {
+    items: Vec<Item>,
+    names: Vec<u8>,
+    extensions: Vec<([u8; 4], Vec<u8>)>,
+    /// When the file was written, in nanoseconds since 1970.
+    pub(crate) written_ns: i128,
+}
+
+/// One entry. `head` is ctime, mtime, dev, ino, mode, uid, gid, size as on
+/// disk, big endian.
+#[derive(Debug, Clone)]
+struct Item {
+    head: [u8; HEAD],
+    id: [u8; ID],
+    flags: u16,
+    extended: u16,
+    name: Range<usize>,
+}
+
+/// The stat fields of an entry, cut to 32 bits as git does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub(crate) ctime: (u32, u32),
+    pub(crate) mtime: (u32, u32),
+    pub(crate) dev: u32,
+    pub(crate) ino: u32,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) size: u32,
+}
+
+impl Stat {
+    /// Cuts a stat to what the index holds.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the index keeps the low 32 bits of each"
+    )]
+    pub(crate) fn of(stat: &FileStat) -> Self {
+        let time = |nanos: i128| {
+            let seconds = nanos.div_euclid(1_000_000_000);
+            (seconds as u32, nanos.rem_euclid(1_000_000_000) as u32)
+        };
+        Self {
+            ctime: time(stat.ctime_ns),
+            mtime: time(stat.mtime_ns),
+            dev: stat.dev as u32,
+            ino: stat.ino as u32,
+            uid: stat.uid,
+            gid: stat.gid,
+            size: stat.size as u32,
+        }
+    }
+
+    /// Returns the time of the last change of content.
+    pub(crate) fn modified_ns(&self) -> i128 {
+        i128::from(self.mtime.0) * 1_000_000_000 + i128::from(self.mtime.1)
+    }
+}
+
+/// A view of one entry.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry<'a> {
+    item: &'a Item,
+    /// The path, relative to the root.
+    pub(crate) path: &'a [u8],
+}
+
+impl Entry<'_> {
+    pub(crate) fn mode(&self) -> u32 {
+        self.item.word(6)
+    }
+
+    pub(crate) fn id(&self) -> gix::ObjectId {
+        gix::ObjectId::from_bytes_or_panic(&self.item.id)
+    }
+
+    pub(crate) fn stage(&self) -> u16 {
+        (self.item.flags & STAGE) >> 12
+    }
+
+    pub(crate) fn skip_worktree(&self) -> bool {
+        self.item.extended & SKIP_WORKTREE != 0
+    }
+
+    pub(crate) fn intent_to_add(&self) -> bool {
+        self.item.extended & 0x2000 != 0
+    }
+
+    pub(crate) fn stat(&self) -> Stat {
+        self.item.stat()
+    }
+
+    /// What makes an entry the same entry, stat data apart.
+    fn identity(&self) -> (&[u8], u32, [u8; ID], u16, u16) {
+        // The length field of the flags repeats the path.
+        let flags = self.item.flags & !0x0fff;
+        (
+            self.path,
+            self.mode(),
+            self.item.id,
+            flags,
+            self.item.extended,
+        )
+    }
+}
+
+impl Item {
+    fn word(&self, number: usize) -> u32 {
+        let bytes = &self.head[number * 4..number * 4 + 4];
+        u32::from_be_bytes(bytes.try_into().expect("four bytes"))
+    }
+
+    fn set(&mut self, number: usize, value: u32) {
+        self.head[number * 4..number * 4 + 4].copy_from_slice(&value.to_be_bytes());
+    }
+
+    fn stat(&self) -> Stat {
+        Stat {
+            ctime: (self.word(0), self.word(1)),
+            mtime: (self.word(2), self.word(3)),
+            dev: self.word(4),
+            ino: self.word(5),
+            uid: self.word(7),
+            gid: self.word(8),
+            size: self.word(9),
+        }
+    }
+
+    fn set_stat(&mut self, stat: Stat) {
+        let Stat {
+            ctime,
+            mtime,
+            dev,
+            ino,
+            uid,
+            gid,
+            size,
+        } = stat;
+        let words = [
+            (0, ctime.0),
+            (1, ctime.1),
+            (2, mtime.0),
+            (3, mtime.1),
+            (4, dev),
+            (5, ino),
+            (7, uid),
+            (8, gid),
+            (9, size),
+        ];
+        for (number, value) in words {
+            self.set(number, value);
+        }
+    }
+}
+
+impl Index {
+    /// Reads the index of a repository; an empty one if there is none. A
+    /// split index becomes whole, sparse directories are expanded.
+    pub(crate) fn load(repository: &gix::Repository) -> PortResult<Self> {
+        let path = repository.index_path().to_owned();
+        let Some(bytes) = reading::file(&path)? else {
+            return Ok(Self::default());
+        };
+        let stamp = reading::stamp(&path);
+        let mut index = Self::parse(&bytes)?;
+        if index.has(b"link") {
+            let hash = repository.object_hash();
+            let whole =
+                gix::index::File::at(&path, hash, true, gix::index::decode::Options::default())
+                    .map_err(failed(format!("read split index {}", path.display())))?;
+            let mut bytes = Vec::new();
+            let options = gix::index::write::Options {
+                extensions: gix::index::write::Extensions::None,
+                skip_hash: true,
+            };
+            whole
+                .write_to(&mut bytes, options)
+                .map_err(failed(format!("join split index {}", path.display())))?;
+            index = Self::parse(&bytes)?;
+        }
+        index.written_ns = stamp.map_or(0, |[_, mtime, ..]| mtime);
+        index.expand(repository)
+    }
+
+    /// Parses the bytes of an index file, versions 2 to 4.
+    pub(crate) fn parse(bytes: &[u8]) -> PortResult<Self> {
+        Parser { bytes, at: 0 }.index().ok_or_else(|| {
+            PortError::new(
+                Code::RepositoryRefused,
+                "read the git index: it is damaged or of an unknown version",
+            )
+        })
+    }
+
+    fn has(&self, extension: &[u8; 4]) -> bool {
+        self.extensions.iter().any(|(name, _)| name == extension)
+    }
+
+    fn expand(self, repository: &gix::Repository) -> PortResult<Self> {
+        if !self.has(b"sdir")
+            && !self
+                .items
+                .iter()
+                .any(|item| item.word(6) == mode::DIRECTORY)
+        {
+            return Ok(self);
+        }
+        let mut wide = Self {
+            written_ns: self.written_ns,
+            ..Self::default()
+        };
+        for entry in self.entries() {
+            if entry.mode() == mode::DIRECTORY {
+                wide.expand_tree(repository, entry.path, entry.id())?;
+            } else {
+                wide.push(entry.item.clone(), entry.path);
+            }
+        }
+        wide.extensions = self
+            .extensions
+            .into_iter()
+            .filter(|(name, _)| name == b"REUC")
+            .collect();
+        Ok(wide)
+    }
+
+    fn expand_tree(
+        &mut self,
+        repository: &gix::Repository,
+        prefix: &[u8],
+        id: gix::ObjectId,
+    ) -> PortResult<()> {
+        let what = || {
+            format!(
+                "expand the sparse index at {}",
+                String::from_utf8_lossy(prefix)
+            )
+        };
+        let tree = repository.find_tree(id).map_err(failed(what()))?;
+        for entry in tree.iter() {
+            let entry = entry.map_err(failed(what()))?;
+            let mut path = prefix.to_vec();
+            path.extend_from_slice(entry.filename());
+            let id = entry.object_id();
+            if entry.mode().is_tree() {
+                path.push(b'/');
+                self.expand_tree(repository, &path, id)?;
+                continue;
+            }
+            let mut item = Item {
+                head: [0; HEAD],
+                id: id.as_slice().try_into().expect("a SHA-1 has 20 bytes"),
+                flags: EXTENDED,
+                extended: SKIP_WORKTREE,
+                name: 0..0,
+            };
+            item.set(6, u32::from(entry.mode().value()));
+            self.push(item, &path);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, mut item: Item, path: &[u8]) {
+        let start = self.names.len();
+        self.names.extend_from_slice(path);
+        item.name = start..self.names.len();
+        self.items.push(item);
+    }
+
+    /// Iterates over the entries in order.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        self.items.iter().map(|item| Entry {
+            item,
+            path: &self.names[item.name.clone()],
+        })
+    }
+
+    /// Counts the entries.
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Gives each entry the stat that `choose` returns; `None` leaves it.
+    pub(crate) fn restat(&mut self, mut choose: impl FnMut(Entry<'_>) -> Option<Stat>) {
+        for item in &mut self.items {
+            let entry = Entry {
+                path: &self.names[item.name.clone()],
+                item,
+            };
+            if let Some(stat) = choose(entry) {
+                item.set_stat(stat);
+            }
+        }
+    }
+
+    /// Replaces mode and id of the entry at `position`, and its stat with one
+    /// that matches no file.
+    pub(crate) fn replace(&mut self, position: usize, new_mode: u32, id: gix::ObjectId) {
+        let item = &mut self.items[position];
+        item.head = [0; HEAD];
+        item.set(6, new_mode);
+        item.id = id.as_slice().try_into().expect("a SHA-1 has 20 bytes");
+        item.extended &= !0x2000;
+        self.extensions.retain(|(name, _)| name != b"TREE");
+    }
+
+    /// Adds an entry of stage 0 with a stat that matches no file.
+    pub(crate) fn insert(&mut self, path: &[u8], new_mode: u32, id: gix::ObjectId) {
+        let mut item = Item {
+            head: [0; HEAD],
+            id: id.as_slice().try_into().expect("a SHA-1 has 20 bytes"),
+            flags: 0,
+            extended: 0,
+            name: 0..0,
+        };
+        item.set(6, new_mode);
+        self.push(item, path);
+        let names = &self.names;
+        self.items.sort_by(|a, b| {
+            let key = |item: &Item| (&names[item.name.clone()], item.flags & STAGE);
+            let (a, b) = (key(a), key(b));
+            a.0.cmp(b.0).then(a.1.cmp(&b.1))
+        });
+        self.extensions.retain(|(name, _)| name != b"TREE");
+    }
+
+    /// Removes the entries for which `drop` says so.
+    pub(crate) fn remove(&mut self, mut drop: impl FnMut(Entry<'_>) -> bool) {
+        let names = &self.names;
+        let before = self.items.len();
+        self.items.retain(|item| {
+            !drop(Entry {
+                path: &names[item.name.clone()],
+                item,
+            })
+        });
+        if self.items.len() != before {
+            self.extensions.retain(|(name, _)| name != b"TREE");
+        }
+    }
+
+    /// Says whether both hold the same entries, stat data apart.
+    pub(crate) fn same_entries(&self, other: &Self) -> bool {
+        self.items.len() == other.items.len()
+            && self
+                .entries()
+                .zip(other.entries())
+                .all(|(a, b)| a.identity() == b.identity())
+    }
+
+    /// Writes the file: version 2, or 3 where flags ask for it. The caches of
+    /// the tree and of undone resolutions are kept; what describes another
+    /// working tree (untracked cache, file system monitor) is not.
+    pub(crate) fn to_bytes(&self) -> PortResult<Vec<u8>> {
+        let version: u32 = if self.items.iter().any(|item| item.extended != 0) {
+            3
+        } else {
+            2
+        };
+        let mut out = Vec::with_capacity(self.names.len() + self.items.len() * 72 + 1024);
+        out.extend_from_slice(b"DIRC");
+        out.extend_from_slice(&version.to_be_bytes());
+        let count = u32::try_from(self.items.len()).expect("an index has under 2^32 entries");
+        out.extend_from_slice(&count.to_be_bytes());
+        for item in &self.items {
+            let start = out.len();
+            let path = &self.names[item.name.clone()];
+            let length = u16::try_from(path.len().min(0x0fff)).expect("at most 4,095");
+            let mut flags = (item.flags & !(0x0fff | EXTENDED)) | length;
+            if item.extended != 0 {
+                flags |= EXTENDED;
+            }
+            out.extend_from_slice(&item.head);
+            out.extend_from_slice(&item.id);
+            out.extend_from_slice(&flags.to_be_bytes());
+            if item.extended != 0 {
+                out.extend_from_slice(&item.extended.to_be_bytes());
+            }
+            out.extend_from_slice(path);
+            let padding = 8 - (out.len() - start) % 8;
+            out.extend_from_slice(&[0; 8][..padding]);
+        }
+        for (name, bytes) in &self.extensions {
+            if !matches!(name, b"TREE" | b"REUC") {
+                continue;
+            }
+            out.extend_from_slice(name);
+            let length = u32::try_from(bytes.len()).expect("it was read with 32 bits");
+            out.extend_from_slice(&length.to_be_bytes());
+            out.extend_from_slice(bytes);
+        }
+        let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
+        hasher.update(&out);
+        let sum = hasher
+            .try_finalize()
+            .map_err(failed("hash the git index"))?;
+        out.extend_from_slice(sum.as_slice());
+        Ok(out)
+    }
+}
+
+struct Parser<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let end = self.at.checked_add(length)?;
+        let taken = self.bytes.get(self.at..end)?;
+        self.at = end;
+        Some(taken)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_be_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        Some(u16::from_be_bytes(self.take(2)?.try_into().ok()?))
+    }
+
+    fn index(mut self) -> Option<Index> {
+        let body_end = self.bytes.len().checked_sub(ID)?;
+        if self.take(4)? != b"DIRC" {
+            return None;
+        }
+        let version = self.u32()?;
+        if !(2..=4).contains(&version) {
+            return None;
+        }
+        let count = usize::try_from(self.u32()?).ok()?;
+        // An entry has at least 62 bytes: a larger count is a lie.
+        if count > self.bytes.len() / 62 {
+            return None;
+        }
+        let mut index = Index {
+            items: Vec::with_capacity(count),
+            names: Vec::with_capacity(self.bytes.len().saturating_sub(count * 62)),
+            ..Index::default()
+        };
+        let mut previous = 0..0;
+        for _ in 0..count {
+            let item = self.item(version, &mut index.names, previous)?;
+            previous = item.name.clone();
+            index.items.push(item);
+        }
+        while self.at < body_end {
+            let name: [u8; 4] = self.take(4)?.try_into().ok()?;
+            let length = usize::try_from(self.u32()?).ok()?;
+            let bytes = self.take(length)?;
+            // A name in lower case must be understood by who reads it.
+            if name[0].is_ascii_lowercase() && !matches!(&name, b"link" | b"sdir") {
+                return None;
+            }
+            if matches!(&name, b"link" | b"sdir" | b"TREE" | b"REUC") {
+                index.extensions.push((name, bytes.to_vec()));
+            }
+        }
+        (self.at == body_end).then_some(index)
+    }
+
+    fn item(&mut self, version: u32, names: &mut Vec<u8>, previous: Range<usize>) -> Option<Item> {
+        let start = self.at;
+        let head: [u8; HEAD] = self.take(HEAD)?.try_into().ok()?;
+        let id: [u8; ID] = self.take(ID)?.try_into().ok()?;
+        let flags = self.u16()?;
+        let extended = if flags & EXTENDED != 0 {
+            self.u16()?
+        } else {
+            0
+        };
+        let name_start = names.len();
+        if version == 4 {
+            let strip = self.varint()?;
+            let kept = previous.len().checked_sub(strip)?;
+            names.extend_from_within(previous.start..previous.start + kept);
+        }
+        let rest = &self.bytes[self.at..];
+        let length = match usize::from(flags & 0x0fff) {
+            known if version != 4 && known < 0x0fff => known,
+            _ => gix::bstr::ByteSlice::find_byte(rest, 0)?,
+        };
+        names.extend_from_slice(self.take(length)?);
+        if version == 4 {
+            (self.take(1)? == [0]).then_some(())?;
+        } else {
+            let padding = 8 - (self.at - start) % 8;
+            (self.take(padding)?.first() == Some(&0)).then_some(())?;
+        }
+        Some(Item {
+            head,
+            id,
+            flags,
+            extended,
+            name: name_start..names.len(),
+        })
+    }
+
+    fn varint(&mut self) -> Option<usize> {
+        let mut byte = self.take(1)?[0];
+        let mut value = usize::from(byte & 0x7f);
+        while byte & 0x80 != 0 {
+            byte = self.take(1)?[0];
+            value = value.checked_add(1)?.checked_mul(128)?;
+            value += usize::from(byte & 0x7f);
+        }
+        Some(value)
+    }
+}

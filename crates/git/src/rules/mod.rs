@@ -1,0 +1,135 @@
+//! Which paths of a checkout belong to its sandbox: gitignore semantics, the
+//! index, `.worktreeinclude` and includes (PLN-5, CKP-6). A judgement touches
+//! no disk, but for one look whether an untracked directory is a repository.
+
+mod engine;
+mod patterns;
+mod realm;
+mod saved;
+mod state;
+mod tracked;
+
+pub(crate) use engine::Engine;
+pub(crate) use state::StateRules;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use sandbar_domain::RelPath;
+use sandbar_ports::PortResult;
+use sandbar_ports::git::{GitRules, RulesRequest};
+use sandbar_ports::rules::{CarryRules, Verdict};
+
+use self::patterns::List;
+use self::realm::Realm;
+use crate::open::Scope;
+use crate::reading;
+
+/// Names of the files that hold rules.
+const RULE_FILES: &[&str] = &[".gitignore"];
+
+/// Rules of a real checkout.
+pub(crate) struct BaseRules {
+    engine: Engine,
+}
+
+impl BaseRules {
+    /// Reads the index, the exclude files and `.worktreeinclude`.
+    pub(crate) fn load(request: &RulesRequest, scope: Scope) -> PortResult<Self> {
+        let root = &request.checkout.root;
+        let mut includes = reading::file(&root.join(".worktreeinclude"))?.unwrap_or_default();
+        for pattern in &request.includes {
+            includes.push(b'\n');
+            includes.extend_from_slice(pattern.as_bytes());
+        }
+        let engine = Engine::new(
+            Realm::load(root, "", scope)?,
+            List::parse(&includes),
+            request.track_ignored,
+        );
+        Ok(Self {
+            engine: engine.probing(root, scope),
+        })
+    }
+}
+
+impl CarryRules for BaseRules {
+    fn rule_files(&self) -> &[&str] {
+        RULE_FILES
+    }
+
+    fn enter(&self, dir: Option<&RelPath>, name: &str, content: &[u8]) {
+        self.engine
+            .enter(dir.map_or("", RelPath::as_str), name, content);
+    }
+
+    fn verdict(&self, path: &RelPath, is_dir: bool) -> Verdict {
+        self.engine.verdict(path.as_str(), is_dir)
+    }
+}
+
+impl GitRules for BaseRules {
+    fn save(&self) -> Vec<u8> {
+        saved::encode(&self.engine)
+    }
+
+    fn is_tracked(&self, path: &RelPath) -> bool {
+        self.engine.is_tracked(path.as_str())
+    }
+}
+
+/// Rules of a sandbox: ignored only where the base's and its own agree.
+pub(crate) struct SandboxRules {
+    base: Engine,
+    current: Engine,
+}
+
+impl SandboxRules {
+    /// Decodes the base's rules and reads those of the sandbox root.
+    pub(crate) fn load(root: &Path, saved: &[u8], scope: Scope) -> PortResult<Self> {
+        let base = saved::decode(saved)?;
+        let realm = Realm::load(root, "", scope)?;
+        let current = Engine::new(realm, List::default(), base.track_ignored());
+        Ok(Self {
+            base,
+            current: current.probing(root, scope),
+        })
+    }
+}
+
+impl CarryRules for SandboxRules {
+    fn rule_files(&self) -> &[&str] {
+        RULE_FILES
+    }
+
+    fn enter(&self, dir: Option<&RelPath>, name: &str, content: &[u8]) {
+        self.current
+            .enter(dir.map_or("", RelPath::as_str), name, content);
+    }
+
+    fn verdict(&self, path: &RelPath, is_dir: bool) -> Verdict {
+        let base = self.base.verdict(path.as_str(), is_dir);
+        if matches!(base, Verdict::Carry | Verdict::Hide) {
+            return base;
+        }
+        match self.current.verdict(path.as_str(), is_dir) {
+            Verdict::Ignore => base,
+            current => current,
+        }
+    }
+}
+
+impl GitRules for SandboxRules {
+    fn save(&self) -> Vec<u8> {
+        saved::encode(&self.base)
+    }
+
+    fn is_tracked(&self, path: &RelPath) -> bool {
+        self.current.is_tracked(path.as_str())
+    }
+}
+
+/// Shares rules behind the port's trait.
+pub(crate) fn shared(rules: impl GitRules + 'static) -> Arc<dyn GitRules> {
+    Arc::new(rules)
+}
