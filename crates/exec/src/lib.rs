@@ -10,6 +10,8 @@
 //! no security boundary: it keeps honest programs on the copy.
 
 #[cfg(target_os = "linux")]
+mod aliases;
+#[cfg(target_os = "linux")]
 mod command;
 #[cfg(target_os = "linux")]
 mod enter;

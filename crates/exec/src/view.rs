@@ -4,17 +4,20 @@
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, open, stat};
 use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, mount_bind_recursive, mount_change};
+use rustix::process::{WaitOptions, geteuid, getpid, waitpid};
 use rustix::thread::UnshareFlags;
 
+use crate::aliases::{Alias, aliases};
 use crate::enter::{ask_for_ids, reason};
+use crate::idmap;
 use crate::procfs;
-use crate::sys;
-use crate::wire::{Failure, FailureKind, Order};
+use crate::sys::{self, Forked};
+use crate::wire::{self, Failure, FailureKind, Order};
 
 /// Makes the view and checks it; the working directory is still the old one.
 pub(crate) fn cover(order: &Order, link: &mut UnixStream) -> Result<(), Failure> {
@@ -53,7 +56,12 @@ pub(crate) fn cover(order: &Order, link: &mut UnixStream) -> Result<(), Failure>
         .map_err(failed)?;
     let wanted = fstat(&sandbox).map_err(|error| failed(words(error)))?;
 
+    let others = other_ways(&order.real, &order.sandbox).map_err(failed)?;
+
     bind(&sandbox, &order.real).map_err(failed)?;
+    for (source, place) in &others {
+        bind(source, place).map_err(failed)?;
+    }
     for (source, (_, place)) in sources.iter().zip(&order.binds) {
         bind(source, place).map_err(failed)?;
     }
@@ -67,7 +75,67 @@ pub(crate) fn cover(order: &Order, link: &mut UnixStream) -> Result<(), Failure>
             order.real.display()
         )));
     }
+    if geteuid().is_root() {
+        lock().map_err(failed)?;
+    }
     Ok(())
+}
+
+/// Pairs each other path to the real tree with what is to lie over it.
+fn other_ways(real: &Path, sandbox: &Path) -> Result<Vec<(OwnedFd, PathBuf)>, String> {
+    let table = procfs::read("/proc/self/mountinfo")
+        .map_err(|error| format!("read the mount table: {}", reason(&error)))?;
+    let mut found = Vec::new();
+    for Alias { place, part } in aliases(&table, real) {
+        let (Ok(there), Ok(here)) = (stat(&place), stat(real.join(&part))) else {
+            continue;
+        };
+        // A part that the sandbox lacks is left: nothing could lie over it.
+        if same(&there, &here)
+            && let Ok(source) = handle(&sandbox.join(&part))
+        {
+            found.push((source, place));
+        }
+    }
+    Ok(found)
+}
+
+/// Moves on into one more pair of namespaces with the same ids: there the
+/// mounts made so far cannot be taken off, not even by the superuser.
+fn lock() -> Result<(), String> {
+    let text = |error: std::io::Error| format!("lock the view: {}", reason(&error));
+    let own = getpid();
+    let (mut ours, mut theirs) = UnixStream::pair().map_err(text)?;
+    let helper = match sys::fork().map_err(text)? {
+        Forked::Child => {
+            drop(ours);
+            // Ids are mapped by one who stays outside, once we are inside.
+            if let Ok(Some(_)) = wire::receive(&mut theirs) {
+                let answer = idmap::write(own).err().unwrap_or_default();
+                let _ = wire::send(&mut theirs, answer.as_bytes());
+            }
+            sys::exit(0)
+        }
+        Forked::Parent(helper) => helper,
+    };
+    drop(theirs);
+    // Where namespaces cannot be nested the view stands, unlocked.
+    let moved = sys::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS).is_ok();
+    let answer = if moved {
+        wire::send(&mut ours, &[]).and_then(|()| wire::receive(&mut ours))
+    } else {
+        Ok(Some(Vec::new()))
+    };
+    drop(ours);
+    while let Err(Errno::INTR) = waitpid(Some(helper), WaitOptions::empty()) {}
+    match answer.map_err(text)? {
+        Some(bytes) if bytes.is_empty() => Ok(()),
+        Some(bytes) => Err(format!(
+            "lock the view: {}",
+            String::from_utf8_lossy(&bytes)
+        )),
+        None => Err("lock the view: its helper ended".to_owned()),
+    }
 }
 
 /// Says whether both are the same directory.
