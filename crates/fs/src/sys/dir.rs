@@ -43,6 +43,12 @@ impl From<OwnedFd> for Dir {
     }
 }
 
+impl From<Dir> for OwnedFd {
+    fn from(dir: Dir) -> Self {
+        dir.0
+    }
+}
+
 impl Dir {
     /// Opens the same directory again, with an offset of its own.
     pub fn reopen(&self) -> Result<Self, Errno> {

@@ -6,17 +6,23 @@
 //! against a root, follow a symlink inside one, or block on a FIFO. Each
 //! mutating call is one numbered effect.
 
+mod attributes;
 mod dir;
 mod error;
 mod lock;
+mod probe;
 mod read;
 mod stat;
 mod volume;
 mod write;
 
+pub use attributes::{
+    get_attribute, list_attributes, open_in_place, set_attribute, set_length,
+};
 pub use dir::{Dir, Found, is_single_name, open_beneath, open_dir, open_root};
 pub use error::{at, fail, is_space};
 pub use lock::{FileLock, lock_exclusive, lock_shared, try_lock_exclusive};
+pub use probe::{Actor, is_immutable, is_read_only, may_write_dir, same_mount};
 pub use read::{
     Listed, Listing, open_readable, pread_exact, pread_some, read_link, read_small, read_some,
 };
