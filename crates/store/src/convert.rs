@@ -93,9 +93,11 @@ pub(crate) fn binds_from_bytes(mut bytes: &[u8]) -> Option<Vec<(PathBuf, PathBuf
     bytes.is_empty().then_some(binds)
 }
 
-/// The four columns of an owner: all there, or none.
+/// The columns of an owner: all there, or none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct OwnerColumns {
+    /// The host.
+    pub(crate) host: Option<String>,
     /// The boot id.
     pub(crate) boot: Option<String>,
     /// The pid namespace.
@@ -113,12 +115,14 @@ impl OwnerColumns {
             return Self::default();
         };
         let Owner {
+            host,
             boot,
             pid_namespace,
             pid,
             started,
         } = owner;
         Self {
+            host: Some(host.clone()),
             boot: Some(boot.clone()),
             space: Some(pid_namespace.cast_signed()),
             pid: Some(i64::from(*pid)),
@@ -129,14 +133,16 @@ impl OwnerColumns {
     /// Reads them back.
     pub(crate) fn read(self, table: &'static str) -> Result<Option<Owner>, BadRow> {
         let Self {
+            host,
             boot,
             space,
             pid,
             started,
         } = self;
-        match (boot, space, pid, started) {
-            (None, None, None, None) => Ok(None),
-            (Some(boot), Some(space), Some(pid), Some(started)) => Ok(Some(Owner {
+        match (host, boot, space, pid, started) {
+            (None, None, None, None, None) => Ok(None),
+            (Some(host), Some(boot), Some(space), Some(pid), Some(started)) => Ok(Some(Owner {
+                host,
                 boot,
                 pid_namespace: space.cast_unsigned(),
                 pid: u32::try_from(pid)

@@ -30,7 +30,7 @@ pub(crate) fn newest() -> i64 {
 
 /// One statement of a migration.
 enum Step {
-    Table(TableCreateStatement),
+    Table(Box<TableCreateStatement>),
     Index(IndexCreateStatement),
 }
 
@@ -83,7 +83,7 @@ pub(crate) async fn migrate(db: &DatabaseConnection) -> Result<(), Fault> {
     for migration in &MIGRATIONS[done..] {
         for step in migration() {
             match step {
-                Step::Table(table) => tx.execute(&table).await?,
+                Step::Table(table) => tx.execute(&*table).await?,
                 Step::Index(index) => tx.execute(&index).await?,
             };
         }
@@ -135,7 +135,7 @@ async fn refuse_foreign(tx: &impl ConnectionTrait) -> Result<(), Fault> {
 
 fn first() -> Vec<Step> {
     vec![
-        Step::Table(
+        define(
             table(resource::Entity, |column| match column {
                 resource::Column::Id | resource::Column::Kind => text(column),
                 resource::Column::Path => bytes(column),
@@ -154,14 +154,14 @@ fn first() -> Vec<Step> {
                 resource::Column::Inode,
             ],
         ),
-        Step::Table(
+        define(
             table(plan::Entity, |column| match column {
                 plan::Column::Id
                 | plan::Column::Name
                 | plan::Column::Resource
                 | plan::Column::State
                 | plan::Column::Settings => text(column),
-                plan::Column::OwnerBoot => text(column).null().take(),
+                plan::Column::OwnerHost | plan::Column::OwnerBoot => text(column).null().take(),
                 plan::Column::OwnerSpace | plan::Column::OwnerPid | plan::Column::OwnerStarted => {
                     number(column).null().take()
                 }
@@ -187,7 +187,7 @@ fn first() -> Vec<Step> {
                 .to_owned(),
         ),
         index("plans_resource", plan::Entity, &[plan::Column::Resource]),
-        Step::Table(
+        define(
             table(sandbox::Entity, |column| match column {
                 sandbox::Column::Id
                 | sandbox::Column::Plan
@@ -221,7 +221,7 @@ fn first() -> Vec<Step> {
             sandbox::Entity,
             &[sandbox::Column::Plan, sandbox::Column::Resource],
         ),
-        Step::Table(
+        define(
             table(checkpoint::Entity, |column| match column {
                 checkpoint::Column::Id | checkpoint::Column::Plan | checkpoint::Column::Step => {
                     text(column)
@@ -240,7 +240,7 @@ fn first() -> Vec<Step> {
             checkpoint::Entity,
             &[checkpoint::Column::Plan, checkpoint::Column::Number],
         ),
-        Step::Table(
+        define(
             table(checkpoint_part::Entity, |column| match column {
                 checkpoint_part::Column::Checkpoint
                 | checkpoint_part::Column::Sandbox
@@ -261,14 +261,16 @@ fn first() -> Vec<Step> {
             ))
             .to_owned(),
         ),
-        Step::Table(
+        define(
             table(journal::Entity, |column| match column {
                 journal::Column::Id
                 | journal::Column::Kind
                 | journal::Column::Phase
                 | journal::Column::Plan
                 | journal::Column::Payload => text(column),
-                journal::Column::OwnerBoot | journal::Column::Ops => text(column).null().take(),
+                journal::Column::OwnerHost | journal::Column::OwnerBoot | journal::Column::Ops => {
+                    text(column).null().take()
+                }
                 journal::Column::OwnerSpace
                 | journal::Column::OwnerPid
                 | journal::Column::OwnerStarted => number(column).null().take(),
@@ -307,6 +309,10 @@ fn table<E: EntityTrait>(
     }
     table.primary_key(&mut primary);
     table
+}
+
+fn define(table: TableCreateStatement) -> Step {
+    Step::Table(Box::new(table))
 }
 
 fn text(column: impl Iden + 'static) -> ColumnDef {

@@ -1,1 +1,14 @@
-//! Placeholder.
+//! What tests stand on: contract suites that every implementation of a port
+//! must pass, in-memory implementations that pass them, and starters of real
+//! engines. Never a dependency of the product, except that the in-memory parts
+//! make up the composition that needs no file system.
+//!
+//! A suite panics with what was expected of the port, so that it reads the
+//! same whichever adapter it runs on.
+
+pub mod contract;
+pub mod engines;
+pub mod memory;
+mod run;
+
+pub use run::run;

@@ -17,6 +17,7 @@ pub struct Model {
     pub kind: String,
     pub phase: String,
     pub plan: String,
+    pub owner_host: Option<String>,
     pub owner_boot: Option<String>,
     pub owner_space: Option<i64>,
     pub owner_pid: Option<i64>,
@@ -44,6 +45,7 @@ pub(crate) fn to_row(record: &JournalRecord) -> Model {
         payload,
     } = record;
     let OwnerColumns {
+        host,
         boot,
         space,
         pid,
@@ -56,6 +58,7 @@ pub(crate) fn to_row(record: &JournalRecord) -> Model {
         kind: kind.word().to_owned(),
         phase: phase.word().to_owned(),
         plan: plan.to_string(),
+        owner_host: host,
         owner_boot: boot,
         owner_space: space,
         owner_pid: pid,
@@ -75,6 +78,7 @@ pub(crate) fn from_row(row: Model) -> Result<JournalRecord, BadRow> {
         kind,
         phase,
         plan,
+        owner_host,
         owner_boot,
         owner_space,
         owner_pid,
@@ -83,6 +87,7 @@ pub(crate) fn from_row(row: Model) -> Result<JournalRecord, BadRow> {
         payload,
     } = row;
     let owner = OwnerColumns {
+        host: owner_host,
         boot: owner_boot,
         space: owner_space,
         pid: owner_pid,

@@ -16,6 +16,7 @@ pub struct Model {
     pub name: String,
     pub resource: String,
     pub state: String,
+    pub owner_host: Option<String>,
     pub owner_boot: Option<String>,
     pub owner_space: Option<i64>,
     pub owner_pid: Option<i64>,
@@ -48,6 +49,7 @@ pub(crate) fn to_row(record: &PlanRecord, next_checkpoint: i64) -> Model {
     } = plan;
     let PlanMark { state, owner } = mark;
     let OwnerColumns {
+        host,
         boot,
         space,
         pid,
@@ -59,6 +61,7 @@ pub(crate) fn to_row(record: &PlanRecord, next_checkpoint: i64) -> Model {
         name: name.clone(),
         resource: resource.to_string(),
         state: state.word().to_owned(),
+        owner_host: host,
         owner_boot: boot,
         owner_space: space,
         owner_pid: pid,
@@ -78,6 +81,7 @@ pub(crate) fn from_row(row: Model) -> Result<PlanRecord, BadRow> {
         name,
         resource,
         state,
+        owner_host,
         owner_boot,
         owner_space,
         owner_pid,
@@ -88,6 +92,7 @@ pub(crate) fn from_row(row: Model) -> Result<PlanRecord, BadRow> {
         next_checkpoint: _,
     } = row;
     let owner = OwnerColumns {
+        host: owner_host,
         boot: owner_boot,
         space: owner_space,
         pid: owner_pid,

@@ -6,7 +6,7 @@ use sandbar_ports::PortResult;
 use sandbar_ports::store::{CheckpointRecord, NewCheckpoint};
 use sea_orm::{
     ActiveValue::Set, ColumnTrait as _, DatabaseConnection, DatabaseTransaction, EntityTrait as _,
-    IntoActiveModel as _, QueryFilter as _, QueryOrder as _,
+    IntoActiveModel as _, QueryFilter as _,
 };
 
 use super::{plain, plans};
@@ -36,12 +36,13 @@ pub(super) async fn of_plan(
         || format!("read the checkpoints of plan {plan}"),
         |db| async move {
             // One statement: a checkpoint never appears without its parts.
-            let rows = Entity::find()
+            let mut rows = Entity::find()
                 .find_with_related(checkpoint_part::Entity)
                 .filter(Column::Plan.eq(plan.to_string()))
-                .order_by_asc(Column::Number)
                 .all(&db)
                 .await?;
+            // The library orders by id, to bring parts together.
+            rows.sort_by_key(|(row, _)| row.number);
             Ok(rows
                 .into_iter()
                 .map(|(row, parts)| checkpoint::from_rows(row, parts))

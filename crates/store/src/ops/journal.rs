@@ -10,7 +10,7 @@ use sea_orm::{
     EntityTrait as _, IntoActiveModel as _, QueryFilter as _, QueryOrder as _,
 };
 
-use super::{next, plain, plans};
+use super::{next, plain, plans, texts_of};
 use crate::entity::journal::{self, Column, Entity};
 use crate::error::Fault;
 use crate::transact::{Change, read, write};
@@ -20,11 +20,9 @@ pub(super) async fn open(
     db: &DatabaseConnection,
     entry: JournalRecord,
 ) -> PortResult<JournalRecord> {
-    let boot = entry.owner.as_ref().map(|owner| owner.boot.as_str());
-    plain(
-        "open the journal entry",
-        [Some(entry.payload.as_str()), boot],
-    )?;
+    let owner = texts_of(entry.owner.as_ref());
+    let payload = [Some(entry.payload.as_str())];
+    plain("open the journal entry", payload.into_iter().chain(owner))?;
     write(db, &Open(entry)).await
 }
 
@@ -33,12 +31,12 @@ pub(super) async fn advance(
     db: &DatabaseConnection,
     step: JournalStep,
 ) -> PortResult<JournalRecord> {
-    let plan_owner = step.plan.as_ref().and_then(|(_, to, _)| to.owner.as_ref());
-    let boots = [step.owner.as_ref(), plan_owner].map(|owner| owner.map(|o| o.boot.as_str()));
-    plain(
-        "advance the journal entry",
-        boots.into_iter().chain([Some(step.payload.as_str())]),
-    )?;
+    let next = step.plan.as_ref().and_then(|(_, to, _)| to.owner.as_ref());
+    let owners = texts_of(step.owner.as_ref())
+        .into_iter()
+        .chain(texts_of(next));
+    let texts = owners.chain([Some(step.payload.as_str())]);
+    plain("advance the journal entry", texts)?;
     write(db, &Advance(step)).await
 }
 

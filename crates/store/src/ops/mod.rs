@@ -10,6 +10,7 @@ mod sandboxes;
 use async_trait::async_trait;
 use sandbar_domain::resource::Resource;
 use sandbar_domain::{Code, PlanId, ResourceId};
+use sandbar_ports::exec::Owner;
 use sandbar_ports::store::{
     CheckpointRecord, JournalQuery, JournalRecord, JournalStep, NewCheckpoint, NewPlan, PlanMark,
     PlanRecord, SandboxRecord, Store,
@@ -111,6 +112,14 @@ async fn next<E: EntityTrait>(tx: &impl ConnectionTrait, column: E::Column) -> R
         .one(tx)
         .await?;
     Ok(highest.flatten().unwrap_or(0) + 1)
+}
+
+/// Returns the texts of an owner.
+fn texts_of(owner: Option<&Owner>) -> [Option<&str>; 2] {
+    [
+        owner.map(|owner| owner.host.as_str()),
+        owner.map(|owner| owner.boot.as_str()),
+    ]
 }
 
 /// Refuses texts that PostgreSQL cannot hold, on every database alike.

@@ -10,7 +10,7 @@ use sea_orm::{
     DatabaseTransaction, EntityTrait as _, IntoActiveModel as _, QueryFilter as _, QueryOrder as _,
 };
 
-use super::{next, plain};
+use super::{next, plain, texts_of};
 use crate::entity::plan::{self, Column, Entity, Model};
 use crate::error::Fault;
 use crate::transact::{Change, read, write};
@@ -24,8 +24,9 @@ pub(super) async fn add(db: &DatabaseConnection, new: NewPlan) -> PortResult<Pla
         mark,
         ..
     } = &change.0;
-    let boot = mark.owner.as_ref().map(|owner| owner.boot.as_str());
-    plain("add the plan", [Some(name.as_str()), Some(settings), boot])?;
+    let texts = [Some(name.as_str()), Some(settings)];
+    let owner = texts_of(mark.owner.as_ref());
+    plain("add the plan", texts.into_iter().chain(owner))?;
     write(db, &change).await
 }
 
@@ -134,8 +135,7 @@ pub(super) async fn shift(
     to: PlanMark,
     now_ms: i64,
 ) -> PortResult<PlanRecord> {
-    let boot = to.owner.as_ref().map(|owner| owner.boot.as_str());
-    plain("move the plan", [boot])?;
+    plain("move the plan", texts_of(to.owner.as_ref()))?;
     write(
         db,
         &Shift {

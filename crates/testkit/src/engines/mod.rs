@@ -1,0 +1,3 @@
+//! Starters of real engines for tests.
+
+pub mod postgres;

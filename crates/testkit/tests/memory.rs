@@ -1,0 +1,24 @@
+//! The in-memory parts, held to the contracts of their ports.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use sandbar_ports::store::Store;
+use sandbar_testkit::contract::store::{StoreWorld, run_all};
+use sandbar_testkit::memory::MemStore;
+
+struct Memory(MemStore);
+
+#[async_trait]
+impl StoreWorld for Memory {
+    async fn open(&self) -> Arc<dyn Store> {
+        Arc::new(self.0.clone())
+    }
+}
+
+#[test]
+fn the_store_keeps_its_contract() {
+    sandbar_testkit::run(run_all(|_| async {
+        Arc::new(Memory(MemStore::new())) as Arc<dyn StoreWorld>
+    }));
+}
