@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getpid, kill_process};
-use sandbar_domain::Code;
+use sandbar_domain::{Code, Disposition};
 use sandbar_ports::{PortError, PortResult};
 
-use crate::procfs::{Process, descendants, process};
+use crate::procfs::{look, process};
 
 /// How long a process may take to stop: one in an uninterruptible wait does
 /// so when that is over.
@@ -53,40 +53,47 @@ pub fn freeze(pid: u32) -> PortResult<Frozen> {
     let spared = chain(getpid());
     let mut frozen = Frozen(HashMap::new());
     let mut stopped_before = HashSet::new();
+    let mut quiet: Option<HashSet<Pid>> = None;
     let end = Instant::now() + LIMIT;
     loop {
+        let (all, ended) = look(root);
         let mut moving = None;
-        for found in descendants(root) {
-            let Process { pid, started, .. } = found;
+        let mut seen = HashSet::new();
+        for found in all {
+            let pid = found.pid;
             if spared.contains(&pid) || stopped_before.contains(&pid) || found.is_dead() {
                 continue;
             }
+            seen.insert(pid);
             let known = frozen.0.contains_key(&pid);
             if !known && found.is_stopped() {
                 stopped_before.insert(pid);
-                continue;
-            }
-            if !found.is_stopped() {
-                if !known || Instant::now() < end {
-                    // One that refuses is named below.
-                    if kill_process(pid, Signal::STOP).is_ok() {
-                        frozen.0.insert(pid, started);
-                    }
+            } else if !known || !found.is_still() {
+                // One that refuses is named in the end.
+                if kill_process(pid, Signal::STOP).is_ok() {
+                    frozen.0.insert(pid, found.started);
                 }
                 moving = Some(found);
             }
         }
-        let Some(restless) = moving else {
+        // A process that was born late in one look is in the next, since its
+        // parent is held by then: two looks must agree.
+        let settled = moving.is_none() && !ended;
+        if settled && quiet.as_ref() == Some(&seen) {
             return Ok(frozen);
-        };
-        if Instant::now() >= end {
-            return Err(PortError::new(
-                Code::Io,
-                format!("hold process {} ({}) still", restless.pid, restless.name),
-            )
-            .with_disposition(sandbar_domain::Disposition::Retryable));
         }
-        std::thread::sleep(PAUSE);
+        quiet = settled.then_some(seen);
+        if Instant::now() >= end {
+            let restless = moving.map_or_else(
+                || "the processes of the command".to_owned(),
+                |process| format!("process {} ({})", process.pid, process.name),
+            );
+            return Err(PortError::new(Code::Io, format!("hold {restless} still"))
+                .with_disposition(Disposition::Retryable));
+        }
+        if moving.is_some() {
+            std::thread::sleep(PAUSE);
+        }
     }
 }
 

@@ -17,19 +17,47 @@ pub(crate) struct Process {
     pub(crate) parent: i32,
     pub(crate) name: String,
     pub(crate) state: u8,
+    pub(crate) threads: u32,
     /// Clock ticks from boot to its start.
     pub(crate) started: u64,
 }
 
 impl Process {
-    /// Says whether it has ended and only waits to be reaped.
+    /// Says whether it has ended and only waits to be reaped; its first
+    /// thread alone may end earlier.
     pub(crate) fn is_dead(&self) -> bool {
-        matches!(self.state, b'Z' | b'X')
+        matches!(self.state, b'Z' | b'X') && self.threads <= 1
     }
 
-    /// Says whether a signal or a debugger holds it.
+    /// Says whether a signal or a debugger holds its first thread.
     pub(crate) fn is_stopped(&self) -> bool {
         matches!(self.state, b'T' | b't')
+    }
+
+    /// Says whether no thread of it runs or can run before it is told to.
+    ///
+    /// One that hangs in `vfork` until its child is a program counts: if the
+    /// child was stopped first, the parent cannot be, and cannot go on.
+    pub(crate) fn is_still(&self) -> bool {
+        if self.threads == 1 {
+            return self.is_stopped() || is_in_vfork(self.state, &format!("/proc/{}", self.pid));
+        }
+        let Ok(tasks) = std::fs::read_dir(format!("/proc/{}/task", self.pid)) else {
+            return false;
+        };
+        tasks.flatten().all(|task| {
+            let path = task.path().to_string_lossy().into_owned();
+            match read(&format!("{path}/stat"))
+                .ok()
+                .and_then(|line| parse(&line))
+            {
+                Some(task) => {
+                    matches!(task.state, b'T' | b't' | b'Z' | b'X')
+                        || is_in_vfork(task.state, &path)
+                }
+                None => false,
+            }
+        })
     }
 }
 
@@ -41,6 +69,17 @@ pub(crate) fn read(path: &str) -> io::Result<Vec<u8>> {
 /// Reads a link of `/proc`.
 pub(crate) fn link(path: &str) -> io::Result<PathBuf> {
     std::fs::read_link(path)
+}
+
+fn is_in_vfork(state: u8, task: &str) -> bool {
+    const NAMES: [&[u8]; 4] = [
+        b"kernel_clone",
+        b"wait_for_vfork_done",
+        b"_do_fork",
+        b"do_fork",
+    ];
+    state == b'D'
+        && read(&format!("{task}/wchan")).is_ok_and(|name| NAMES.contains(&name.trim_ascii()))
 }
 
 /// Parses a `stat` line. The name may hold anything, parentheses included, so
@@ -55,13 +94,15 @@ fn parse(line: &[u8]) -> Option<Process> {
         .split_ascii_whitespace();
     let state = *fields.next()?.as_bytes().first()?;
     let parent = fields.next()?.parse().ok()?;
-    // Field 22 of the line; state is field 3.
-    let started = fields.nth(17)?.parse().ok()?;
+    // Fields 20 and 22 of the line; state is field 3.
+    let threads = fields.nth(15)?.parse().ok()?;
+    let started = fields.nth(1)?.parse().ok()?;
     Some(Process {
         pid: Pid::from_raw(pid.parse().ok()?)?,
         parent,
         name,
         state,
+        threads,
         started,
     })
 }
@@ -84,9 +125,19 @@ pub(crate) fn pids() -> Vec<Pid> {
 
 /// Lists what descends from `root`, itself not included, parents first.
 pub(crate) fn descendants(root: Pid) -> Vec<Process> {
+    look(root).0
+}
+
+/// Lists what descends from `root`, and says whether any process of the
+/// system ended during the look: it may have had a child that was missed.
+pub(crate) fn look(root: Pid) -> (Vec<Process>, bool) {
     let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
-    for process in pids().into_iter().filter_map(process) {
-        children.entry(process.parent).or_default().push(process);
+    let mut ended = false;
+    for found in pids().into_iter().map(process) {
+        match found {
+            Some(process) => children.entry(process.parent).or_default().push(process),
+            None => ended = true,
+        }
     }
     let mut found = children.remove(&root.as_raw_pid()).unwrap_or_default();
     let mut next = 0;
@@ -95,7 +146,7 @@ pub(crate) fn descendants(root: Pid) -> Vec<Process> {
         found.extend(below.unwrap_or_default());
         next += 1;
     }
-    found
+    (found, ended)
 }
 
 #[cfg(test)]
@@ -108,7 +159,7 @@ mod tests {
         let process = parse(line).expect("valid");
         assert_eq!(process.name, "a) R 1 (b");
         assert_eq!((process.state, process.parent), (b'T', 7));
-        assert_eq!(process.started, 9876);
+        assert_eq!((process.threads, process.started), (1, 9876));
         assert!(process.is_stopped() && !process.is_dead());
         for cut in 0..60 {
             assert_eq!(parse(&line[..cut]), None, "cut at {cut}");
