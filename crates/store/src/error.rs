@@ -156,12 +156,12 @@ impl Fault {
             Trouble::Exhausted => (
                 Code::StoreUnavailable,
                 Disposition::Retryable,
-                "every connection to the store is in use",
+                "no connection to the store within ten seconds",
             ),
             Trouble::Lost => (
                 Code::StoreUnavailable,
                 Disposition::Retryable,
-                "the store cannot be reached",
+                "the connection to the store broke",
             ),
             Trouble::CannotOpen => (
                 Code::StoreUnavailable,

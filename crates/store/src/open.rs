@@ -16,8 +16,9 @@ use crate::transact::Backoff;
 /// How long one statement waits for the write lock inside the database.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
 
-/// How long a task waits for a connection of its own process.
-const POOL_WAIT: Duration = Duration::from_secs(90);
+/// How long a task waits for a connection, be it one of its own process that
+/// is in use or a server that does not answer.
+const CONNECTION_WAIT: Duration = Duration::from_secs(10);
 
 /// The store of one data directory or server. Clones share the connections.
 ///
@@ -174,7 +175,7 @@ fn options(url: &str) -> ConnectOptions {
         .sqlx_logging(false)
         .test_before_acquire(false)
         .min_connections(0)
-        .acquire_timeout(POOL_WAIT)
+        .acquire_timeout(CONNECTION_WAIT)
         .idle_timeout(None)
         .max_lifetime(None);
     options
@@ -237,5 +238,97 @@ async fn connect_server(url: &str) -> Result<DatabaseConnection, Fault> {
         )
         .into()),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sandbar_domain::Disposition;
+    use sandbar_ports::store::{NewPlan, Store as _};
+    use sandbar_testkit::contract::store::sample;
+    use sea_orm::{ConnectionTrait as _, Statement, TransactionTrait as _};
+
+    use super::*;
+
+    async fn pragma(db: &DatabaseConnection, name: &str) -> String {
+        let query = Statement::from_string(DbBackend::Sqlite, format!("PRAGMA {name}"));
+        let row = db.query_one_raw(query).await.expect("a pragma can be read");
+        let row = row.expect("it has a value");
+        row.try_get_by_index::<String>(0)
+            .or_else(|_| row.try_get_by_index::<i64>(0).map(|n| n.to_string()))
+            .expect("it is a text or a number")
+    }
+
+    #[test]
+    fn every_connection_is_durable_and_patient() {
+        sandbar_testkit::run(async {
+            let dir = tempfile::tempdir().expect("a directory can be made");
+            let file = dir.path().join("store?#%20.db");
+            for _ in 0..2 {
+                let store = SqlStore::open_file(&file).await.expect("it opens");
+                for (name, value) in [
+                    ("journal_mode", "wal"),
+                    ("synchronous", "2"),
+                    ("foreign_keys", "1"),
+                    ("busy_timeout", "30000"),
+                ] {
+                    assert_eq!(pragma(&store.db, name).await, value, "{name}");
+                }
+            }
+            assert!(place::exists(&file).expect("it can be looked at"));
+        });
+    }
+
+    #[test]
+    fn a_full_disk_is_told_and_changes_nothing() {
+        sandbar_testkit::run(async {
+            let dir = tempfile::tempdir().expect("a directory can be made");
+            let store = SqlStore::open_file(&dir.path().join("store.db")).await;
+            let store = store.expect("it opens");
+            let resource = store.register(sample::resource(1)).await;
+            let resource = resource.expect("it registers").id;
+            let limit = "PRAGMA max_page_count = 40";
+            store.db.execute_unprepared(limit).await.expect("a limit");
+            let plan = NewPlan {
+                settings: "x".repeat(1_000_000),
+                ..sample::plan(1, "large", resource)
+            };
+            let error = store.add_plan(plan).await.expect_err("no space for it");
+            assert_eq!(error.code, Code::NoSpace, "{error}");
+            assert_eq!(error.message, "add plan large: no space left for the store");
+            assert_eq!(store.plans().await.expect("a read"), []);
+            let plan = sample::plan(2, "small", resource);
+            store.add_plan(plan).await.expect("there is space for this");
+        });
+    }
+
+    #[test]
+    fn a_held_lock_is_busy_and_retryable() {
+        sandbar_testkit::run(async {
+            let dir = tempfile::tempdir().expect("a directory can be made");
+            let file = dir.path().join("store.db");
+            let one = SqlStore::open_file(&file).await.expect("it opens");
+            let two = SqlStore::open_file(&file).await.expect("it opens");
+            let hurry = "PRAGMA busy_timeout = 0";
+            two.db.execute_unprepared(hurry).await.expect("a pragma");
+            let held = crate::transact::begin(&one.db).await.expect("the lock");
+            let error = crate::transact::begin(&two.db).await.expect_err("held");
+            assert_eq!(trouble(&error), Trouble::Busy, "{error}");
+            let error = Fault::from(error).at("add plan demo");
+            assert_eq!(error.code, Code::StoreUnavailable);
+            assert_eq!(error.disposition, Disposition::Retryable);
+            // Readers are not held up, and the lock is free when it is given back.
+            two.plans().await.expect("a read while another writes");
+            held.rollback().await.expect("it is rolled back");
+            let free = crate::transact::begin(&two.db).await.expect("the lock");
+            free.commit().await.expect("nothing to commit");
+            // A transaction that is dropped gives the lock back as well.
+            drop(crate::transact::begin(&two.db).await.expect("the lock"));
+            let plans = two.db.begin().await.expect("the connection is usable");
+            drop(plans);
+            one.register(sample::resource(1))
+                .await
+                .expect("the lock is free");
+        });
     }
 }

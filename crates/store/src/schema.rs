@@ -52,6 +52,7 @@ pub(crate) fn check(version: i64) -> Result<(), PortError> {
 pub(crate) async fn migrate(db: &DatabaseConnection) -> Result<(), Fault> {
     let backend = db.get_database_backend();
     if backend == DbBackend::Sqlite {
+        refuse_foreign(db).await?;
         write_ahead(db).await?;
     }
     let tx = transact::begin(db).await?;
@@ -61,9 +62,6 @@ pub(crate) async fn migrate(db: &DatabaseConnection) -> Result<(), Fault> {
         .await?;
     let from = version(&tx).await?;
     check(from)?;
-    if from == 0 && backend == DbBackend::Sqlite {
-        refuse_foreign(&tx).await?;
-    }
     let done = usize::try_from(from).unwrap_or(0);
     for migration in &MIGRATIONS[done..] {
         tx.execute_unprepared(&dialect(migration, backend)).await?;
@@ -105,13 +103,15 @@ async fn write_ahead(db: &DatabaseConnection) -> Result<(), Fault> {
     .into())
 }
 
-/// Refuses a SQLite file that is some other program's.
-async fn refuse_foreign(tx: &impl ConnectionTrait) -> Result<(), Fault> {
+/// Refuses a SQLite file that is some other program's, before anything in it
+/// changes. One statement: another process may be making our tables just now.
+async fn refuse_foreign(db: &DatabaseConnection) -> Result<(), Fault> {
     let query = Statement::from_string(
         DbBackend::Sqlite,
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'schema_version' LIMIT 1",
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND NOT EXISTS \
+         (SELECT 1 FROM sqlite_master WHERE name = 'schema_version') LIMIT 1",
     );
-    if let Some(row) = tx.query_one_raw(query).await? {
+    if let Some(row) = db.query_one_raw(query).await? {
         let name: String = row.try_get_by_index(0)?;
         return Err(PortError::new(
             Code::CorruptStore,

@@ -115,7 +115,8 @@ where
 }
 
 fn is_busy(fault: &Fault) -> bool {
-    matches!(fault, Fault::Database(error) if trouble(error) == Trouble::Busy)
+    matches!(fault, Fault::Database(error)
+        if matches!(trouble(error), Trouble::Busy | Trouble::Exhausted))
 }
 
 /// Waits longer each time, up to [`PATIENCE`] in all. Processes differ in
