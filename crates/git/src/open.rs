@@ -53,7 +53,7 @@ fn options(scope: Scope) -> gix::open::Options {
             git: everything,
             user: everything,
             env: false,
-            includes: everything,
+            includes: true,
         },
         attributes: Attributes {
             git_binary: false,

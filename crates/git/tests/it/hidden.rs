@@ -1,0 +1,237 @@
+//! Hidden commits: their trees are those of the working tree, they need no
+//! identity, and ordinary git can read them.
+
+use std::collections::HashMap;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::Arc;
+
+use sandbar_domain::{Change, Code, Entry, Hash, Kind, PlanId, RelPath};
+use sandbar_ports::git::{Contents, GitState as _, HideRequest};
+use sandbar_ports::{PortError, PortResult};
+
+use crate::fixture::{GIT, Place, discover, git, make_executable, run, sandbox, walk, write};
+
+#[derive(Debug, Default)]
+pub(crate) struct Known(pub(crate) HashMap<Hash, Vec<u8>>);
+
+impl Contents for Known {
+    fn read(&self, hash: Hash) -> PortResult<Vec<u8>> {
+        self.0
+            .get(&hash)
+            .cloned()
+            .ok_or_else(|| PortError::new(Code::CorruptObject, format!("read {hash}: not there")))
+    }
+}
+
+/// Scans a sandbox as the file layer does: every path with its entry.
+pub(crate) fn scan(root: &Path, saved: &[u8], known: &mut Known) -> HashMap<RelPath, Entry> {
+    let rules = run(GIT.sandbox_rules(root.to_owned(), saved.to_vec())).unwrap();
+    let mut found = HashMap::new();
+    walk(root, &*rules, &mut |path, meta| {
+        let at = root.join(path);
+        let (kind, bytes) = if meta.is_dir() {
+            (Kind::Directory, Vec::new())
+        } else if meta.is_symlink() {
+            let target = std::fs::read_link(at).unwrap();
+            (Kind::Symlink, target.into_os_string().into_encoded_bytes())
+        } else {
+            let executable = std::os::unix::fs::MetadataExt::mode(meta) & 0o100 != 0;
+            let kind = if executable {
+                Kind::Executable
+            } else {
+                Kind::File
+            };
+            (kind, std::fs::read(at).unwrap())
+        };
+        let hash = Hash::of(&bytes);
+        known.0.insert(hash, bytes);
+        found.insert(path.clone(), Entry::new(kind, hash));
+    });
+    found
+}
+
+pub(crate) fn changes(old: &HashMap<RelPath, Entry>, new: &HashMap<RelPath, Entry>) -> Vec<Change> {
+    let mut paths: Vec<_> = old.keys().chain(new.keys()).cloned().collect();
+    paths.sort();
+    paths.dedup();
+    paths
+        .into_iter()
+        .filter_map(|path| {
+            let (old, new) = (old.get(&path).copied(), new.get(&path).copied());
+            Change::between(path, old, new)
+        })
+        .collect()
+}
+
+fn plan() -> PlanId {
+    PlanId::from_parts(1, 2)
+}
+
+/// The tree that git makes of the working tree, in an index of its own.
+fn judged_tree(root: &Path) -> String {
+    let index = root.join(".git/judge-index");
+    let run = |args: &[&str]| {
+        let output = std::process::Command::new("git")
+            .args(args)
+            .current_dir(root)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_INDEX_FILE", &index)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    std::fs::copy(root.join(".git/index"), &index).unwrap();
+    run(&["add", "-A", "."]);
+    let tree = run(&["write-tree"]);
+    std::fs::remove_file(index).unwrap();
+    tree.trim().to_owned()
+}
+
+#[test]
+fn hidden_commits_hold_the_working_tree() {
+    let place = Place::new();
+    let root = place.repository("repo");
+    write(&root, ".gitignore", "*.log\n");
+    write(&root, "dir/deep/file", "deep\n");
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "-qm", "more"]);
+    write(&root, "a.txt", "edited\n");
+    write(&root, "new/untracked", "u\n");
+    write(&root, "x.log", "ignored\n");
+    let made = sandbox(&place, "box", &root);
+    let inside = &made.root;
+    let mut known = Known::default();
+    let first = scan(inside, &made.saved, &mut known);
+    let hide = |number: u64, parent: Option<String>, changes: Vec<Change>, known: Known| {
+        run(GIT.hide(HideRequest {
+            root: inside.clone(),
+            plan: plan(),
+            sequence: number,
+            parent,
+            changes,
+            contents: Arc::new(known),
+            message: format!("checkpoint {number}"),
+            time: 1_700_000_000,
+        }))
+        .unwrap()
+    };
+    // Only what the index does not know needs its content.
+    let mut sparse = Known::default();
+    for path in ["a.txt", "new/untracked"] {
+        let entry = first[&RelPath::new(path).unwrap()];
+        sparse.0.insert(entry.hash, known.0[&entry.hash].clone());
+    }
+    let one = hide(0, None, changes(&HashMap::new(), &first), sparse);
+    let tree = |commit: &str| git(inside, &["rev-parse", &format!("{commit}^{{tree}}")]);
+    assert_eq!(tree(&one).trim(), judged_tree(inside));
+
+    std::fs::remove_dir_all(inside.join("dir")).unwrap();
+    write(inside, "dir", "a file now\n");
+    std::fs::remove_file(inside.join("a.txt")).unwrap();
+    write(inside, "a.txt/inner", "a directory now\n");
+    std::fs::remove_file(inside.join("new/untracked")).unwrap();
+    symlink("nowhere", inside.join("new/link")).unwrap();
+    make_executable(&inside.join("src/lib.rs"));
+    let second = scan(inside, &made.saved, &mut known);
+    let two = hide(1, Some(one.clone()), changes(&first, &second), known);
+    assert_eq!(tree(&two).trim(), judged_tree(inside));
+
+    let refs = git(
+        inside,
+        &[
+            "for-each-ref",
+            "--format=%(refname) %(objectname)",
+            "refs/sandbar",
+        ],
+    );
+    let name = |number| format!("refs/sandbar/{}/{number}", plan());
+    assert_eq!(refs, format!("{} {one}\n{} {two}\n", name(0), name(1)));
+    let log = git(inside, &["log", "--format=%an <%ae> %at %s", &two]);
+    let line = |number| format!("Sandbar <sandbar@localhost> 1700000000 checkpoint {number}\n");
+    assert_eq!(log, line(1) + &line(0));
+    git(inside, &["fsck", "--strict", "--no-dangling"]);
+
+    git(inside, &["pack-refs", "--all"]);
+    run(GIT.unhide(inside.clone(), plan(), vec![0, 7])).unwrap();
+    run(GIT.unhide(inside.clone(), plan(), vec![0])).unwrap();
+    let refs = git(
+        inside,
+        &["for-each-ref", "--format=%(refname)", "refs/sandbar"],
+    );
+    assert_eq!(refs, format!("{}\n", name(1)));
+    assert_eq!(git(&root, &["for-each-ref", "refs/sandbar"]), "");
+}
+
+#[test]
+fn submodules_stay_submodules_and_conversions_are_undone() {
+    let place = Place::new();
+    let library = place.repository("library");
+    let root = place.repository("repo");
+    git(
+        &root,
+        &[
+            "submodule",
+            "add",
+            "-q",
+            library.to_str().unwrap(),
+            "library",
+        ],
+    );
+    write(&root, "dos.txt", "one\r\ntwo\r\n");
+    write(&root, ".gitattributes", "dos.txt text eol=crlf\n");
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "-qm", "all"]);
+    let made = sandbox(&place, "box", &root);
+    let mut known = Known::default();
+    let now = scan(&made.root, &made.saved, &mut known);
+    let id = run(GIT.hide(HideRequest {
+        root: made.root.clone(),
+        plan: plan(),
+        sequence: 0,
+        parent: None,
+        changes: changes(&HashMap::new(), &now),
+        contents: Arc::new(known),
+        message: "base".to_owned(),
+        time: 0,
+    }))
+    .unwrap();
+    let list = git(&made.root, &["ls-tree", "-r", &id]);
+    assert!(list.contains("160000 commit"), "{list}");
+    assert!(!list.contains("library/"), "{list}");
+    assert_eq!(
+        git(&made.root, &["cat-file", "blob", &format!("{id}:dos.txt")]),
+        "one\r\ntwo\r\n"
+    );
+}
+
+#[test]
+fn what_stays_inside_is_listed() {
+    let place = Place::new();
+    let root = place.repository("repo");
+    git(&root, &["branch", "known"]);
+    let made = sandbox(&place, "box", &root);
+    let inside = &made.root;
+    let left = || run(GIT.left_inside(inside.clone(), discover(&root))).unwrap();
+    assert_eq!(left(), Vec::<String>::new());
+    git(inside, &["checkout", "-qb", "topic"]);
+    for number in 0..2 {
+        write(inside, "a.txt", format!("{number}\n"));
+        git(inside, &["commit", "-qam", "more"]);
+    }
+    git(inside, &["tag", "mark"]);
+    git(inside, &["tag", "old", "main"]);
+    write(inside, "a.txt", "stash\n");
+    git(inside, &["stash", "-q"]);
+    let main = git(inside, &["rev-parse", "main"]);
+    assert_eq!(
+        left(),
+        [
+            "branch topic: 2 commits".to_owned(),
+            "stash: 1 entry".to_owned(),
+            "tag mark: 2 commits".to_owned(),
+            format!("tag old: new, at {}", main.trim()),
+        ]
+    );
+}
