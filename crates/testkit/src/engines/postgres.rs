@@ -142,6 +142,12 @@ impl Postgres {
         }
     }
 
+    /// Returns the socket of a server of our own.
+    pub fn socket(&self) -> Option<PathBuf> {
+        let own = self.own.as_ref()?;
+        Some(own.dir.path().join(".s.PGSQL.5432"))
+    }
+
     /// Makes an empty database and returns its address.
     pub fn database(&self) -> String {
         static NEXT: AtomicU32 = AtomicU32::new(1);
