@@ -3,7 +3,8 @@
 //! `probe report` prints which views work. `probe run in-place|plain REAL
 //! SANDBOX SUBDIR [--bind WHAT WHERE]… [--set NAME=VALUE]… [--unset NAME]…
 //! [--stdout-to-stderr] -- CMD…` runs a command, says on standard error what
-//! came of it (`probe: left …`, `probe: error …`) and passes its code on.
+//! came of it (`probe: left …`, `probe: error …`) and passes its code on;
+//! with `PROBE_TIMES` it runs that many at once.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -23,18 +24,37 @@ fn main() -> ExitCode {
         println!("{} {}", report.in_place, report.reason.unwrap_or_default());
         return ExitCode::SUCCESS;
     }
-    match runtime.block_on(Processes.run(request(arguments))) {
-        Ok(end) => {
-            for (pid, name) in end.left_behind {
-                eprintln!("probe: left {pid} {name}");
+    let request = request(arguments);
+    // Several at once, and how each ended, where a test asks for it.
+    let times = std::env::var("PROBE_TIMES").ok();
+    let count = times
+        .as_ref()
+        .map_or(1, |times| times.parse().expect("a number"));
+    let running: Vec<_> = (0..count)
+        .map(|_| {
+            let request = request.clone();
+            runtime.spawn(async move { Processes.run(request).await })
+        })
+        .collect();
+    let mut code = 0;
+    for run in running {
+        match runtime.block_on(run).expect("it does not panic") {
+            Ok(end) => {
+                for (pid, name) in end.left_behind {
+                    eprintln!("probe: left {pid} {name}");
+                }
+                code = end.code;
             }
-            ExitCode::from(end.code)
+            Err(error) => {
+                eprintln!("probe: error {} {error}", error.code.text());
+                code = 125;
+            }
         }
-        Err(error) => {
-            eprintln!("probe: error {} {error}", error.code.text());
-            ExitCode::from(125)
+        if times.is_some() {
+            eprintln!("probe: code {code}");
         }
     }
+    ExitCode::from(code)
 }
 
 fn request(mut arguments: impl Iterator<Item = OsString>) -> Run {

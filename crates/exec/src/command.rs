@@ -110,7 +110,7 @@ fn change_directory(
 fn execute(argv: &[OsString], environment: &[(OsString, OsString)]) -> io::Error {
     let text = |bytes: &OsStr| CString::new(bytes.as_bytes());
     let Some(program) = argv.first().filter(|program| !program.is_empty()) else {
-        return io::ErrorKind::NotFound.into();
+        return io::Error::from_raw_os_error(libc::ENOENT);
     };
     let Ok(arguments) = argv
         .iter()

@@ -96,7 +96,7 @@ fn a_command_that_cannot_be_run_is_told_from_one_that_failed() {
         ("./file", "run ./file: permission denied"),
         ("./sub", "run ./sub: permission denied"),
         ("./script", "run ./script: its interpreter does not exist"),
-        ("", "run : entity not found"),
+        ("", "run : no such file or directory"),
     ] {
         for view in ["in-place", "plain"] {
             let output = finish(ground.line(view, "", &[]).arg(command));
@@ -202,6 +202,32 @@ fn term_and_hup_are_forwarded() {
             assert_eq!(child.wait().expect("ours").code(), Some(code));
         }
     }
+}
+
+#[test]
+fn commands_at_once_in_one_process_do_not_mix() {
+    let ground = Ground::new();
+    let script = "trap 'kill $!; echo term $$; exit 7' TERM; setsid sleep 999 & sleep 1000 & echo ready; wait $!";
+    let mut child = ground
+        .line("in-place", "", &[])
+        .args(["sh", "-c", script])
+        .env("PROBE_TIMES", "8")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut reader = BufReader::new(child.stdout.take().expect("piped"));
+    for _ in 0..8 {
+        assert_eq!(line(&mut reader), "ready");
+    }
+    kill_process(pid(&child), Signal::TERM).expect("ours");
+    let words: std::collections::BTreeSet<_> = (0..8).map(|_| line(&mut reader)).collect();
+    assert_eq!(words.len(), 8, "each has it once: {words:?}");
+    let output = child.wait_with_output().expect("ours");
+    assert_eq!(output.status.code(), Some(7));
+    let complaint = complained(&output);
+    assert_eq!(complaint.matches("probe: left ").count(), 8, "{complaint}");
+    assert_eq!(complaint.matches("probe: code 7").count(), 8, "{complaint}");
 }
 
 #[test]

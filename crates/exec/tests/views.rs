@@ -23,10 +23,8 @@ fn check_in_place(ground: &Ground, line: impl Fn(Command) -> Command) {
          && rm {real}/file && mkdir {real}/sub/dir && id -u"
     );
     let mut command = ground.line("in-place", "sub/deep", &[]);
-    let output = finish(&mut line(std::mem::replace(
-        command.args(["sh", "-c", &script]),
-        Command::new("true"),
-    )));
+    command.args(["sh", "-c", &script]);
+    let output = finish(&mut line(command));
     assert_ok(&output);
     let said = said(&output);
     let lines: Vec<_> = said.lines().collect();
@@ -96,6 +94,8 @@ fn an_ordinary_account_has_the_same_view() {
     let output = finish(&mut as_user(&account.0, &report));
     assert_eq!(said(&output), "true", "{output:?}");
     check_in_place(&ground, |command| as_user(&account.0, &command));
+
+    check_sockets(&ground, |command| as_user(&account.0, &command));
 
     // Own uid and gid, no capability, and the real files stay the account's.
     let mut command = ground.line("in-place", "", &[]);
@@ -308,9 +308,8 @@ fn the_program_may_lie_in_the_real_root_and_be_replaced() {
     assert_eq!(said(&output), "sandbox", "{output:?}");
 }
 
-#[test]
-fn container_sockets_are_hidden() {
-    let ground = Ground::new();
+/// Sockets that the environment names cannot be reached by the command.
+fn check_sockets(ground: &Ground, line: impl Fn(Command) -> Command) {
     let dir = ground.path().join("run");
     fs::create_dir(&dir).expect("it is ours");
     let sockets = [dir.join("docker.sock"), ground.path().join("named.sock")];
@@ -318,21 +317,27 @@ fn container_sockets_are_hidden() {
         .each_ref()
         .map(|path| UnixListener::bind(path).expect("it is ours"));
     let script = format!(
-        "for s in {} {}; do test -S $s && exit 1; test -c $s || exit 2; done",
+        "for s in {} {}; do test -S $s && exit 1; test -c $s || exit 2; done; echo x > {}",
         sockets[0].display(),
-        sockets[1].display()
+        sockets[1].display(),
+        sockets[0].display(),
     );
     let mut command = ground.line("in-place", "", &[]);
+    command.args(["sh", "-c", &script]);
     let output = finish(
-        command
+        line(command)
             .env("XDG_RUNTIME_DIR", &dir)
-            .env("DOCKER_HOST", format!("unix://{}", sockets[1].display()))
-            .args(["sh", "-c", &script]),
+            .env("DOCKER_HOST", format!("unix://{}", sockets[1].display())),
     );
     assert_ok(&output);
     for socket in &sockets {
         UnixStream::connect(socket).expect("outside nothing changed");
     }
+}
+
+#[test]
+fn container_sockets_are_hidden() {
+    check_sockets(&Ground::new(), |command| command);
 }
 
 #[test]
@@ -392,4 +397,35 @@ fn git_variables_are_gone_and_others_are_as_asked() {
     );
     assert!(has("ODD=a=b c"), "{said}");
     assert!(has(&format!("PWD={}/sub", ground.real.display())), "{said}");
+}
+
+#[test]
+fn a_refusal_is_explained_and_runs_nothing() {
+    assert_eq!(own_uid(), 0, "run as the superuser");
+    let ground = Ground::new();
+    let chroot = ground.path().join("chroot");
+    fs::create_dir(&chroot).expect("it is ours");
+    // The kernel makes no user namespace for a process in a chroot.
+    let in_chroot = |command: &Command| {
+        let mut line = Command::new("unshare");
+        line.args(["-m", "sh", "-c"])
+            .arg(r#"mount --rbind / "$0" && exec chroot "$0" "$@""#)
+            .arg(&chroot)
+            .arg(command.get_program())
+            .args(command.get_args());
+        finish(&mut line)
+    };
+    let mut report = Command::new(&ground.probe);
+    let output = in_chroot(report.arg("report"));
+    let reason = "make the in-place view: unshare: operation not permitted";
+    assert_eq!(said(&output), format!("false {reason}"), "{output:?}");
+    let mut command = ground.line("in-place", "", &[]);
+    let output = in_chroot(command.args(["touch", "made"]));
+    assert_eq!(output.status.code(), Some(125));
+    assert_eq!(
+        complained(&output),
+        format!("probe: error not_available {reason}\n")
+    );
+    let mut command = ground.line("plain", "", &[]);
+    assert_ok(&in_chroot(command.args(["test", "!", "-e", "made"])));
 }
