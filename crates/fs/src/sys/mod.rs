@@ -16,15 +16,14 @@ mod stat;
 mod volume;
 mod write;
 
-pub use attributes::{
-    get_attribute, list_attributes, open_in_place, set_attribute, set_length,
-};
+pub use attributes::{get_attribute, list_attributes, open_in_place, set_attribute, set_length};
 pub use dir::{Dir, Found, is_single_name, open_beneath, open_dir, open_root};
 pub use error::{at, fail, is_space};
 pub use lock::{FileLock, lock_exclusive, lock_shared, try_lock_exclusive};
 pub use probe::{Actor, is_immutable, is_read_only, may_write_dir, same_mount};
 pub use read::{
-    Listed, Listing, open_readable, pread_exact, pread_some, read_link, read_small, read_some,
+    Listed, Listing, open_readable, pread_exact, pread_some, read_into, read_link, read_small,
+    read_some,
 };
 pub use stat::{Seen, Type, coarse_now_ns, kind_of, stat_at, stat_fd};
 pub use volume::{Volume, volume_of};

@@ -45,6 +45,26 @@ pub fn pread_exact(fd: impl AsFd, buffer: &mut [u8], offset: u64) -> Result<(), 
     Ok(())
 }
 
+/// Reads a file that should have `expected` bytes to the front of `buffer`,
+/// which grows as needed; returns how many there were, at most one more than
+/// expected.
+pub fn read_into(fd: impl AsFd, buffer: &mut Vec<u8>, expected: u64) -> Result<usize, Errno> {
+    let expected = usize::try_from(expected).map_err(|_| Errno::FBIG)?;
+    if buffer.len() <= expected {
+        buffer.resize(expected + 1, 0);
+    }
+    let mut have = 0;
+    while have <= expected {
+        let count = read_some(&fd, &mut buffer[have..=expected])?;
+        have += count;
+        // A regular file gives fewer bytes than asked for only at its end.
+        if count == 0 || have == expected {
+            break;
+        }
+    }
+    Ok(have)
+}
+
 /// Reads to the end. Errors: EFBIG past `limit` bytes.
 pub fn read_small(fd: impl AsFd, hint: u64, limit: u64) -> Result<Vec<u8>, Errno> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);

@@ -1,0 +1,345 @@
+//! The stat cache: what each file looked like when it was hashed.
+//!
+//! A damaged, old or foreign cache counts as none, and then everything is
+//! read. An entry is believed only if size, mode, inode, device, mtime and
+//! ctime are the same *and* both stamps are older than the moment the cache
+//! stands for by more than the coarseness of stamps; a clock that went back
+//! therefore costs time, never truth. What no stat can show stays a limit: a
+//! store through a memory mapping made before the scan, on a file system that
+//! stamps lazily, leaves the signature as it was; writers are quiesced first.
+//!
+//! Layout, integers big endian: `sandbar.cache.v1`; generation 32; moment in
+//! ns 8; number of directories 4; the directories, sorted by path: path
+//! length 2, path, stored 1, hash 32, children 4, files 4, length of files 4,
+//! files sorted by name: name length 1, name, kind 1, stored 1, device 8,
+//! inode 8, mode 4, size 8, mtime 8, ctime 8, hash 32; SHA-256 of all before.
+
+use std::path::PathBuf;
+
+use sandbar_domain::{Entry, Hash, Kind};
+use sandbar_ports::workspace::{CacheKey, FileStat};
+
+use super::nodes::{Assembled, Node};
+use crate::names;
+use crate::objects::Generation;
+use crate::sys;
+
+const MAGIC: &[u8; 16] = b"sandbar.cache.v1";
+/// Stamps are at worst this coarse where they have a part below the second …
+const FINE_NS: i128 = 20_000_000;
+/// … and this coarse where they have none.
+const COARSE_NS: i128 = 2_020_000_000;
+const LIMIT: u64 = 1 << 30;
+
+/// Where a cache lies.
+#[derive(Debug, Clone)]
+pub(crate) struct CacheFile(Option<(PathBuf, &'static str)>);
+
+/// A cache as read; empty when there is none.
+#[derive(Debug, Default)]
+pub(crate) struct Cache {
+    bytes: Vec<u8>,
+    moment_ns: i128,
+    generation: Option<Generation>,
+    directories: Vec<usize>,
+}
+
+/// One directory of a cache.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CachedDir<'c> {
+    pub(crate) hash: Hash,
+    pub(crate) stored: bool,
+    pub(crate) children: u32,
+    pub(crate) files: u32,
+    rest: &'c [u8],
+}
+
+/// One file of a cache.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CachedFile<'c> {
+    pub(crate) name: &'c [u8],
+    pub(crate) entry: Entry,
+    pub(crate) stored: bool,
+    pub(crate) stat: FileStat,
+}
+
+impl From<&CacheKey> for CacheFile {
+    fn from(key: &CacheKey) -> Self {
+        Self(match key {
+            CacheKey::None => None,
+            CacheKey::Named { place, name } => Some((place.clone(), name)),
+        })
+    }
+}
+
+impl CacheFile {
+    /// Reads the cache; any fault makes it empty.
+    pub(crate) fn load(&self) -> Cache {
+        self.read().and_then(Cache::parse).unwrap_or_default()
+    }
+
+    fn read(&self) -> Option<Vec<u8>> {
+        let (place, name) = self.0.as_ref()?;
+        let dir = sys::open_dir(place).ok()?;
+        let (fd, seen) = sys::open_readable(&dir, *name).ok()?;
+        if seen.kind != sys::Type::File {
+            return None;
+        }
+        sys::read_small(&fd, seen.stat.size, LIMIT).ok()
+    }
+
+    /// Replaces the cache. A failure only costs the next scan its speed; an
+    /// old cache is removed then, lest it be mistaken for this one.
+    pub(crate) fn save(&self, bytes: &[u8]) {
+        let Some((place, name)) = &self.0 else {
+            return;
+        };
+        let Ok(dir) = sys::open_dir(place) else {
+            return;
+        };
+        let temporary = format!(".{}.tmp", names::random());
+        let written = sys::create_new(&dir, &temporary, 0o600)
+            .and_then(|fd| sys::write_all(&fd, bytes))
+            .and_then(|()| sys::rename(&dir, &temporary, &dir, *name));
+        if written.is_err() {
+            let _ = sys::remove_file(&dir, &temporary);
+            let _ = sys::remove_file(&dir, *name);
+        }
+    }
+}
+
+/// Encodes a cache. `stat_of` says what each file looks like now.
+pub(crate) fn encode(
+    assembled: &Assembled,
+    moment_ns: i128,
+    generation: Generation,
+    trees_stored: bool,
+    dir_stored: impl Fn(&Node) -> bool,
+) -> Vec<u8> {
+    let files: usize = assembled.nodes.iter().map(|node| node.leaves.len()).sum();
+    let mut out = Vec::with_capacity(128 + files * 112 + assembled.nodes.len() * 96);
+    out.extend_from_slice(MAGIC);
+    out.extend_from_slice(generation.as_bytes());
+    out.extend_from_slice(&i64::try_from(moment_ns).unwrap_or(0).to_be_bytes());
+    let mut order: Vec<(usize, Hash)> = assembled
+        .hashes
+        .iter()
+        .enumerate()
+        .filter_map(|(number, hash)| hash.map(|hash| (number, hash)))
+        .collect();
+    let path = |number: usize| {
+        assembled.nodes[number]
+            .path
+            .as_ref()
+            .map_or("", |path| path.as_str())
+    };
+    order.sort_unstable_by(|a, b| path(a.0).cmp(path(b.0)));
+    push_u32(&mut out, order.len());
+    for (number, hash) in order {
+        let node = &assembled.nodes[number];
+        let text = path(number);
+        let length = u16::try_from(text.len()).expect("a path has at most 4,095 bytes");
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(text.as_bytes());
+        out.push(u8::from(trees_stored || dir_stored(node)));
+        out.extend_from_slice(hash.as_bytes());
+        let children = node
+            .children
+            .iter()
+            .filter(|(_, child)| assembled.hashes[*child].is_some());
+        push_u32(&mut out, children.count());
+        push_u32(&mut out, node.leaves.len());
+        let length_at = out.len();
+        out.extend_from_slice(&[0; 4]);
+        for leaf in &node.leaves {
+            let stat = leaf.copy.as_ref().unwrap_or(&leaf.stat);
+            out.push(u8::try_from(leaf.name.len()).expect("a name has at most 255 bytes"));
+            out.extend_from_slice(leaf.name.as_bytes());
+            out.push(match leaf.entry.kind {
+                Kind::Directory => b'd',
+                Kind::File => b'f',
+                Kind::Executable => b'x',
+                Kind::Symlink => b'l',
+            });
+            out.push(u8::from(leaf.stored));
+            out.extend_from_slice(&stat.dev.to_be_bytes());
+            out.extend_from_slice(&stat.ino.to_be_bytes());
+            out.extend_from_slice(&stat.mode.to_be_bytes());
+            out.extend_from_slice(&stat.size.to_be_bytes());
+            // A stamp outside 64 bits never compares equal, so it is read anew.
+            for stamp in [stat.mtime_ns, stat.ctime_ns] {
+                let stamp = i64::try_from(stamp).unwrap_or(i64::MAX);
+                out.extend_from_slice(&stamp.to_be_bytes());
+            }
+            out.extend_from_slice(leaf.entry.hash.as_bytes());
+        }
+        let length = u32::try_from(out.len() - length_at - 4).unwrap_or(u32::MAX);
+        out[length_at..length_at + 4].copy_from_slice(&length.to_be_bytes());
+    }
+    let sum = Hash::of(&out);
+    out.extend_from_slice(sum.as_bytes());
+    out
+}
+
+fn push_u32(out: &mut Vec<u8>, value: usize) {
+    let value = u32::try_from(value).expect("a tree has under 2^32 entries");
+    out.extend_from_slice(&value.to_be_bytes());
+}
+
+impl Cache {
+    fn parse(mut bytes: Vec<u8>) -> Option<Self> {
+        let body = bytes.len().checked_sub(32)?;
+        if Hash::of(&bytes[..body]).as_bytes() != &bytes[body..] {
+            return None;
+        }
+        bytes.truncate(body);
+        let mut reader = Reader(&bytes);
+        if reader.take(16)? != MAGIC {
+            return None;
+        }
+        let generation = Hash::from_bytes(reader.array()?);
+        let moment_ns = i128::from(i64::from_be_bytes(reader.array()?));
+        let count = reader.u32()?;
+        let mut directories = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            directories.push(bytes.len() - reader.0.len());
+            let length = usize::from(u16::from_be_bytes(reader.array()?));
+            reader.take(length + 1 + 32 + 4 + 4)?;
+            let files = reader.u32()? as usize;
+            reader.take(files)?;
+        }
+        Some(Self {
+            directories,
+            moment_ns,
+            generation: Some(generation),
+            bytes,
+        })
+    }
+
+    /// Says whether no object was removed from the store since.
+    pub(crate) fn is_of(&self, generation: Generation) -> bool {
+        self.generation == Some(generation)
+    }
+
+    /// Counts the directories.
+    pub(crate) fn len(&self) -> usize {
+        self.directories.len()
+    }
+
+    /// Finds a directory by its path; the root is the empty text.
+    pub(crate) fn directory(&self, path: &str) -> Option<CachedDir<'_>> {
+        let found = self
+            .directories
+            .binary_search_by(|offset| self.path_at(*offset).cmp(path.as_bytes()))
+            .ok()?;
+        let mut reader = Reader(&self.bytes[self.directories[found]..]);
+        reader.take(2 + path.len())?;
+        Some(CachedDir {
+            stored: reader.take(1)? == [1],
+            hash: Hash::from_bytes(reader.array()?),
+            children: reader.u32()?,
+            files: reader.u32()?,
+            rest: {
+                let length = reader.u32()? as usize;
+                reader.take(length)?
+            },
+        })
+    }
+
+    fn path_at(&self, offset: usize) -> &[u8] {
+        let bytes = &self.bytes[offset..];
+        let length = usize::from(u16::from_be_bytes([bytes[0], bytes[1]]));
+        &bytes[2..2 + length]
+    }
+
+    /// Says whether `seen` is the file that was hashed, beyond doubt.
+    pub(crate) fn believes(&self, cached: &FileStat, seen: &FileStat) -> bool {
+        let settled = |stamp: i128| {
+            let coarse = if stamp % 1_000_000_000 == 0 {
+                COARSE_NS
+            } else {
+                FINE_NS
+            };
+            stamp + coarse < self.moment_ns
+        };
+        let same = (cached.size, cached.mode, cached.ino, cached.dev)
+            == (seen.size, seen.mode, seen.ino, seen.dev)
+            && (cached.mtime_ns, cached.ctime_ns) == (seen.mtime_ns, seen.ctime_ns);
+        same && settled(seen.mtime_ns) && settled(seen.ctime_ns)
+    }
+}
+
+impl<'c> CachedDir<'c> {
+    /// Returns the next file whose name is not less than `name`, if it has
+    /// that name; names must be asked for in byte order.
+    pub(crate) fn find(&mut self, name: &[u8]) -> Option<CachedFile<'c>> {
+        loop {
+            let mut reader = Reader(self.rest);
+            let file = reader.file()?;
+            match file.name.cmp(name) {
+                std::cmp::Ordering::Less => self.rest = reader.0,
+                std::cmp::Ordering::Equal => {
+                    self.rest = reader.0;
+                    return Some(file);
+                }
+                std::cmp::Ordering::Greater => return None,
+            }
+        }
+    }
+}
+
+struct Reader<'c>(&'c [u8]);
+
+impl<'c> Reader<'c> {
+    fn take(&mut self, length: usize) -> Option<&'c [u8]> {
+        let (head, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(head)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_be_bytes)
+    }
+
+    fn stamp(&mut self) -> Option<i128> {
+        self.array()
+            .map(|bytes| i128::from(i64::from_be_bytes(bytes)))
+    }
+
+    fn file(&mut self) -> Option<CachedFile<'c>> {
+        let length = usize::from(self.array::<1>()?[0]);
+        let name = self.take(length)?;
+        let kind = match self.take(1)? {
+            b"f" => Kind::File,
+            b"x" => Kind::Executable,
+            b"l" => Kind::Symlink,
+            _ => return None,
+        };
+        let stored = self.take(1)? == [1];
+        let stat = FileStat {
+            dev: self.u64()?,
+            ino: self.u64()?,
+            mode: self.u32()?,
+            size: self.u64()?,
+            mtime_ns: self.stamp()?,
+            ctime_ns: self.stamp()?,
+            uid: 0,
+            gid: 0,
+        };
+        let hash = Hash::from_bytes(self.array()?);
+        Some(CachedFile {
+            name,
+            entry: Entry::new(kind, hash),
+            stored,
+            stat,
+        })
+    }
+}
