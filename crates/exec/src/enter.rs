@@ -98,6 +98,8 @@ fn serve(child: Pid, link: &mut UnixStream) -> Result<(), Failure> {
                 }));
             }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            // It was ended before it read an answer; the wait says by what.
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return Ok(()),
             Err(error) => {
                 return Err(Failure::new(
                     FailureKind::Other,

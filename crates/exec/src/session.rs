@@ -103,7 +103,8 @@ fn converse(control: &mut UnixStream, watch: &Watch, progress: &mut Progress) {
         match report {
             Ok(Report::Started) => progress.started = true,
             Ok(Report::Failed(failure)) => progress.failure = Some(failure),
-            Ok(Report::Ended(code, left_behind)) => {
+            Ok(Report::Ended(code, interrupts, left_behind)) => {
+                watch.await_interrupts(interrupts);
                 progress.end = Some(RunEnd { code, left_behind });
             }
             Ok(Report::Stopped) => {

@@ -27,8 +27,13 @@ pub(crate) fn supervise(child: Pid, supervision: &Supervision, mut control: Unix
     let ended = watch(child, supervision, &mut control);
     let left = leftovers::stop(supervision);
     if let Some(code) = ended {
+        // One that ended it came from the terminal, if it has not reached us.
+        let ended_by = [Signal::INT, Signal::QUIT].map(|signal| 128 + signal.as_raw());
+        let at_least = u8::from(ended_by.contains(&i32::from(code)));
+        let interrupts = sys::interrupts().max(at_least);
         // A caller that is gone needs no answer.
-        let _ = wire::send(&mut control, &Report::Ended(code, left).encode());
+        let report = Report::Ended(code, interrupts, left);
+        let _ = wire::send(&mut control, &report.encode());
     }
     sys::exit(0)
 }

@@ -75,8 +75,9 @@ pub(crate) enum Report {
     Failed(Failure),
     /// The command alone was stopped from the terminal.
     Stopped,
-    /// The command ended with this code; what it left was stopped.
-    Ended(u8, Vec<(u32, String)>),
+    /// The command ended with this code, after so many interrupts from the
+    /// terminal; what it left was stopped.
+    Ended(u8, u8, Vec<(u32, String)>),
 }
 
 fn bad(what: &str) -> io::Error {
@@ -258,8 +259,8 @@ impl Report {
                 });
                 out.bytes(text);
             }
-            Self::Ended(code, left) => {
-                out.0.extend_from_slice(&[b'E', *code]);
+            Self::Ended(code, interrupts, left) => {
+                out.0.extend_from_slice(&[b'E', *code, *interrupts]);
                 out.number(left.len());
                 for (pid, name) in left {
                     out.number(*pid as usize);
@@ -287,7 +288,7 @@ impl Report {
                 Self::Failed(Failure::new(kind, text(reader.bytes()?)))
             }
             b'E' => {
-                let code = reader.byte()?;
+                let (code, interrupts) = (reader.byte()?, reader.byte()?);
                 let count = reader.number()?;
                 let left = (0..count)
                     .map(|_| {
@@ -295,7 +296,7 @@ impl Report {
                         Ok((pid, text(reader.bytes()?)))
                     })
                     .collect::<io::Result<_>>()?;
-                Self::Ended(code, left)
+                Self::Ended(code, interrupts, left)
             }
             _ => return Err(bad("not a report")),
         };
@@ -338,7 +339,7 @@ mod tests {
             Report::Started,
             Report::Stopped,
             Report::Failed(Failure::new(FailureKind::View, "unshare: not permitted")),
-            Report::Ended(143, vec![(7, "sleep".into()), (9, "ä b".into())]),
+            Report::Ended(143, 2, vec![(7, "sleep".into()), (9, "ä b".into())]),
         ] {
             let bytes = report.encode();
             assert_eq!(Report::decode(&bytes).expect("whole"), report);

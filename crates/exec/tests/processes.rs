@@ -59,9 +59,9 @@ fn assert_ends(raw: &str) {
 
 /// A script that tells of signals and waits; it leaves nothing behind.
 const LISTENER: &str = r#"
-    trap 'echo int; kill $!; exit 3' INT
-    trap 'echo term; kill $!; exit 7' TERM
-    trap 'echo hup; kill $!; exit 9' HUP
+    trap 'echo int; kill -KILL $!; exit 3' INT
+    trap 'echo term; kill -KILL $!; exit 7' TERM
+    trap 'echo hup; kill -KILL $!; exit 9' HUP
     sleep 1000 & echo ready; wait $!"#;
 
 #[test]
@@ -207,7 +207,7 @@ fn term_and_hup_are_forwarded() {
 #[test]
 fn commands_at_once_in_one_process_do_not_mix() {
     let ground = Ground::new();
-    let script = "trap 'kill $!; echo term $$; exit 7' TERM; setsid sleep 999 & sleep 1000 & echo ready; wait $!";
+    let script = "trap 'kill -KILL $!; echo term $$; exit 7' TERM; setsid sleep 999 & sleep 1000 & echo ready; wait $!";
     let mut child = ground
         .line("in-place", "", &[])
         .args(["sh", "-c", script])

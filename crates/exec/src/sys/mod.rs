@@ -7,4 +7,4 @@ mod process;
 mod signals;
 
 pub(crate) use process::{Forked, dup2, execute, exit, forget_on_exec, fork, spawn, unshare};
-pub(crate) use signals::{Supervision, Watch, allowing_terminal_output};
+pub(crate) use signals::{Supervision, Watch, allowing_terminal_output, interrupts};

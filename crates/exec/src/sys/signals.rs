@@ -1,7 +1,7 @@
 //! Signal dispositions: the caller's while it waits, the supervisor's, and
 //! what a command gets back.
 //!
-//! A handler that does nothing is used where a terminal program would ignore
+//! A handler that only counts is used where a terminal program would ignore
 //! a signal: unlike "ignored" it does not survive an exec, so that a command
 //! starts with what the caller had in the beginning, `nohup` included.
 
@@ -10,7 +10,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 
 const QUIET: [libc::c_int; 2] = [libc::SIGINT, libc::SIGQUIT];
@@ -18,6 +20,9 @@ const FORWARDED: [libc::c_int; 2] = [libc::SIGTERM, libc::SIGHUP];
 
 /// Concurrent commands of one process; far above what a machine can bear.
 const SLOTS: usize = 256;
+
+/// How long an interrupt may take from one member of a group to the next.
+const LATE: Duration = Duration::from_millis(100);
 
 /// Where a handler leaves signals for one waiting thread. The descriptor is
 /// made once and never closed, so that a late handler cannot hit another.
@@ -45,12 +50,40 @@ static INSTALLED: Mutex<Installed> = Mutex::new(Installed {
     before: Vec::new(),
 });
 
-extern "C" fn nothing(_signal: libc::c_int) {}
+/// How many times this process got an interrupt since its handlers stand.
+static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn count(_signal: libc::c_int) {
+    INTERRUPTS.fetch_add(1, Ordering::SeqCst);
+    for slot in &TABLE {
+        if slot.active.load(Ordering::SeqCst) {
+            wake(slot);
+        }
+    }
+}
+
+/// Wakes the thread of a slot; may be called from a handler.
+fn wake(slot: &Slot) {
+    let one = 1_u64;
+    // SAFETY: an eventfd takes eight bytes; `write` may be called from a
+    // handler, and a full counter only says EAGAIN. errno belongs to this
+    // thread, which a handler interrupts, and is put back.
+    unsafe {
+        let errno = *libc::__errno_location();
+        libc::write(slot.wake.load(Ordering::SeqCst), (&raw const one).cast(), 8);
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// Returns how many interrupts this process got since its handlers stand.
+pub(crate) fn interrupts() -> u8 {
+    u8::try_from(INTERRUPTS.load(Ordering::SeqCst)).unwrap_or(u8::MAX)
+}
 
 extern "C" fn note(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid record to a handler installed with
-    // SA_SIGINFO; errno belongs to this thread and is put back below.
-    let (code, errno) = unsafe { ((*info).si_code, *libc::__errno_location()) };
+    // SA_SIGINFO.
+    let code = unsafe { (*info).si_code };
     // From the kernel (a terminal that hangs up): the whole group has it.
     if code > 0 {
         return;
@@ -61,16 +94,9 @@ extern "C" fn note(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *m
     for slot in &TABLE {
         if slot.active.load(Ordering::SeqCst) {
             slot.pending[index].fetch_add(1, Ordering::SeqCst);
-            let one = 1_u64;
-            // SAFETY: an eventfd takes eight bytes; `write` may be called
-            // from a handler, and a full counter only says EAGAIN.
-            unsafe {
-                libc::write(slot.wake.load(Ordering::SeqCst), (&raw const one).cast(), 8);
-            }
+            wake(slot);
         }
     }
-    // SAFETY: as above.
-    unsafe { *libc::__errno_location() = errno };
 }
 
 fn action(handler: libc::sighandler_t, flags: libc::c_int) -> libc::sigaction {
@@ -94,7 +120,7 @@ fn set_action(signal: libc::c_int, new: &libc::sigaction) -> libc::sigaction {
 }
 
 fn quiet() -> libc::sigaction {
-    let handler: extern "C" fn(libc::c_int) = nothing;
+    let handler: extern "C" fn(libc::c_int) = count;
     action(handler as libc::sighandler_t, libc::SA_RESTART)
 }
 
@@ -118,7 +144,11 @@ fn replace(signal: libc::c_int, new: &libc::sigaction) -> Option<(libc::c_int, l
 
 /// Held by a caller while it waits for a command: INT and QUIT do nothing
 /// to it, TERM and HUP are noted for forwarding. Dropped: all as before.
-pub(crate) struct Watch(usize);
+pub(crate) struct Watch {
+    slot: usize,
+    /// The interrupts before.
+    before: u32,
+}
 
 impl Watch {
     /// Takes a slot and, as the first, installs the handlers.
@@ -154,15 +184,17 @@ impl Watch {
                 .collect();
         }
         installed.users += 1;
-        Ok(Self(index))
+        let before = INTERRUPTS.load(Ordering::SeqCst);
+        Ok(Self {
+            slot: index,
+            before,
+        })
     }
 
     /// Returns the signals that arrived since the last call.
     pub(crate) fn take(&self) -> Vec<u8> {
-        let slot = &TABLE[self.0];
-        let mut count = 0_u64;
-        // SAFETY: an eventfd gives eight bytes, or EAGAIN.
-        unsafe { libc::read(slot.wake.load(Ordering::SeqCst), (&raw mut count).cast(), 8) };
+        let slot = &TABLE[self.slot];
+        self.clear();
         FORWARDED
             .iter()
             .zip(&slot.pending)
@@ -172,10 +204,42 @@ impl Watch {
     }
 }
 
+impl Watch {
+    /// Waits a little for interrupts that the group got and this process not
+    /// yet: they are the command's, and must not hit what is done next.
+    pub(crate) fn await_interrupts(&self, count: u8) {
+        let end = Instant::now() + LATE;
+        loop {
+            let seen = INTERRUPTS.load(Ordering::SeqCst).wrapping_sub(self.before);
+            let rest = end.saturating_duration_since(Instant::now());
+            if seen >= u32::from(count) || rest.is_zero() {
+                return;
+            }
+            let limit = Timespec::try_from(rest).ok();
+            let mut fds = [PollFd::from_borrowed_fd(self.as_fd(), PollFlags::IN)];
+            // Woken early or not, the count decides.
+            let _ = poll(&mut fds, limit.as_ref());
+            self.clear();
+        }
+    }
+
+    fn clear(&self) {
+        let mut count = 0_u64;
+        // SAFETY: an eventfd gives eight bytes, or EAGAIN.
+        unsafe {
+            libc::read(
+                TABLE[self.slot].wake.load(Ordering::SeqCst),
+                (&raw mut count).cast(),
+                8,
+            )
+        };
+    }
+}
+
 impl AsFd for Watch {
     fn as_fd(&self) -> BorrowedFd<'_> {
         // SAFETY: the descriptor of a slot in use is open for ever.
-        unsafe { BorrowedFd::borrow_raw(TABLE[self.0].wake.load(Ordering::SeqCst)) }
+        unsafe { BorrowedFd::borrow_raw(TABLE[self.slot].wake.load(Ordering::SeqCst)) }
     }
 }
 
@@ -188,7 +252,7 @@ impl Drop for Watch {
                 set_action(signal, &old);
             }
         }
-        TABLE[self.0].active.store(false, Ordering::SeqCst);
+        TABLE[self.slot].active.store(false, Ordering::SeqCst);
     }
 }
 
