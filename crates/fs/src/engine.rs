@@ -56,6 +56,10 @@ impl FsEngine {
         self.0.data.path()
     }
 
+    pub(crate) fn store(&self) -> &ObjectStore {
+        &self.0.store
+    }
+
     /// Copies one object, verified, to an open file; for large objects. On an
     /// error the file holds rubbish.
     pub fn copy_object(&self, hash: Hash, to: impl std::os::fd::AsFd) -> PortResult<()> {

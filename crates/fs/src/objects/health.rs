@@ -105,6 +105,27 @@ impl ObjectStore {
         sys::write_all(&to, &bytes).map_err(at("copy object", hash))
     }
 
+    /// Returns the length of an object, without reading it. Errors:
+    /// `corrupt_object` when it is missing.
+    pub(crate) fn length(&self, hash: Hash) -> PortResult<u64> {
+        let look = || {
+            let packed = self
+                .snapshot()
+                .iter()
+                .find_map(|pack| self.find_in(pack, &hash));
+            match packed {
+                Some(record) => Ok(Some(u64::from(record.length))),
+                None => Ok(loose::open(self, hash)?.map(|(_, length)| length)),
+            }
+        };
+        if let Some(length) = look()? {
+            return Ok(length);
+        }
+        // Another process may have added it, or moved it to another pack.
+        self.refresh()?;
+        look()?.ok_or_else(|| super::corrupt(hash, "it is missing"))
+    }
+
     /// Says whether an object is present, without reading it.
     pub(crate) fn contains(&self, hash: &Hash) -> bool {
         self.snapshot()

@@ -79,6 +79,26 @@ fn copy(old: &OwnedFd, new: &OwnedFd, name: &CString) -> Result<(), Errno> {
     sys::set_attribute(new, name, &value)
 }
 
+/// Makes an empty, durable directory in a slot with all that `old` has.
+pub(super) fn twin(
+    new: &Dir,
+    slot: &str,
+    path: &RelPath,
+    old: Dir,
+    actor: &Actor,
+) -> PortResult<()> {
+    let seen = old.stat_self().map_err(at("read", path))?;
+    sys::make_dir(new, slot, 0o700).map_err(at("stage", path))?;
+    if actor.can_own(seen.stat.uid, seen.stat.gid) {
+        owner(path, new, slot, seen.stat.uid, seen.stat.gid)?;
+    }
+    let dir = new.child(slot).map_err(at("stage", path))?;
+    let (old, dir) = (old.into(), dir.into());
+    attributes(path, &old, &dir)?;
+    sys::chmod_fd(&dir, seen.stat.mode).map_err(at("stage", path))?;
+    sys::sync_file(&dir).map_err(at("make durable", path))
+}
+
 /// The owner of what is made new in a directory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Newcomer {

@@ -3,10 +3,11 @@
 
 use sandbar_domain::apply::PathOp;
 use sandbar_domain::{Entry, RelPath};
-use sandbar_ports::PortResult;
 use sandbar_ports::progress::Stage;
 use sandbar_ports::target::{Executed, Job};
+use sandbar_ports::{PortError, PortResult};
 
+use super::carry;
 use super::in_place;
 use super::job::{self, Slots};
 use super::look::{There, hash_of, look};
@@ -88,7 +89,7 @@ fn perform(slots: &Slots, slot: &str, op: &PathOp) -> Result<Ended, Errno> {
             set_mode(dir, name, *old, modes.old, modes.new)
         }),
         PathOp::Remove { path, old } => remove(slots, slot, path, *old),
-        PathOp::RemoveDir { path } => remove_dir(slots, path),
+        PathOp::RemoveDir { path } => remove_dir(slots, slot, path),
     }
 }
 
@@ -108,7 +109,11 @@ pub(super) fn at_target(
 
 fn make_dir(new: &Dir, slot: &str, dir: &Dir, name: &str) -> Result<Ended, Errno> {
     if look(new, slot)? == There::Nothing {
-        return Ok(Ended::Done);
+        // Made before; made again where an undo or someone took it away.
+        return match sys::make_dir(dir, name, 0o755) {
+            Ok(()) | Err(Errno::EXIST) => Ok(Ended::Done),
+            Err(errno) => Err(errno),
+        };
     }
     match place(new, slot, dir, name) {
         Ok(()) => Ok(Ended::Done),
@@ -281,13 +286,28 @@ pub(super) fn displace(dir: &Dir, name: &str, to: &Dir, slot: &str) -> Result<()
     }
 }
 
-fn remove_dir(slots: &Slots, path: &RelPath) -> Result<Ended, Errno> {
+/// Finds the kernel's error behind an error of the ports.
+fn errno_of(error: &PortError) -> Errno {
+    std::error::Error::source(error)
+        .and_then(|source| source.downcast_ref::<std::io::Error>())
+        .and_then(Errno::from_io_error)
+        .unwrap_or(Errno::IO)
+}
+
+fn remove_dir(slots: &Slots, slot: &str, path: &RelPath) -> Result<Ended, Errno> {
     let found = match slots.root.parent_of(path, true) {
         // What was above it is gone or a file by now, perhaps by a later
         // operation of this job: there is no such directory.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Ended::Done),
         other => other?,
     };
+    // An undo used the twin up: the next one needs another.
+    if look(slots.new()?, slot)? == There::Nothing
+        && let Ok(old) = found.dir.child(found.name)
+    {
+        let actor = sys::Actor::current();
+        carry::twin(slots.new()?, slot, path, old, &actor).map_err(|error| errno_of(&error))?;
+    }
     match sys::remove_dir(&found.dir, found.name) {
         Ok(()) | Err(Errno::NOENT) => Ok(Ended::Done),
         Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(Ended::Left),

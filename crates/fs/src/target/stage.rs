@@ -1,7 +1,7 @@
 //! Stage: everything new is written and durable before the first change of
 //! the root (APL-5). Never touches the root, nor a job that was executed.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use sandbar_domain::apply::PathOp;
 use sandbar_domain::{Code, Entry, Kind, RelPath};
@@ -101,8 +101,8 @@ impl Stager<'_> {
 
     /// Writes a file or symlink into a slot, dressed before it is durable.
     fn write(&self, slot: &str, path: &RelPath, entry: Entry, dress: Dress<'_>) -> PortResult<()> {
-        let bytes = self.contents.read(entry.hash)?;
         if entry.kind == Kind::Symlink {
+            let bytes = self.contents.read(entry.hash)?;
             sys::symlink(&self.new, slot, &*bytes).map_err(at("stage", path))?;
             return self.dress(slot, path, &dress);
         }
@@ -112,7 +112,7 @@ impl Stager<'_> {
             _ => 0o644,
         };
         let fd = sys::create_new(&self.new, slot, mode).map_err(at("stage", path))?;
-        sys::write_all(&fd, &bytes).map_err(at("stage", path))?;
+        self.contents.copy(entry.hash, fd.as_fd())?;
         if let Dress::Like(old, seen) = dress {
             carry::from_file(path, (old, seen), (&self.new, slot, &fd), entry.kind)?;
         } else {
@@ -139,16 +139,7 @@ impl Stager<'_> {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Err(changed(path)),
             Err(errno) => return Err(fail("read", path, errno)),
         };
-        let seen = old.stat_self().map_err(at("read", path))?;
-        sys::make_dir(&self.new, slot, 0o700).map_err(at("stage", path))?;
-        if self.actor.can_own(seen.stat.uid, seen.stat.gid) {
-            carry::owner(path, &self.new, slot, seen.stat.uid, seen.stat.gid)?;
-        }
-        let dir = self.new.child(slot).map_err(at("stage", path))?;
-        let (old, dir) = (old.into(), dir.into());
-        carry::attributes(path, &old, &dir)?;
-        sys::chmod_fd(&dir, seen.stat.mode).map_err(at("stage", path))?;
-        sys::sync_file(&dir).map_err(at("make durable", path))
+        carry::twin(&self.new, slot, path, old, &self.actor)
     }
 
     fn sync_slot_dir(&self, slot: &str, path: &RelPath) -> PortResult<()> {
