@@ -58,7 +58,7 @@ pub async fn open(opening: Opening) -> PortResult<Sandbar> {
         workspaces: Arc::new(engine.clone()),
         objects: Arc::new(engine.clone()),
         contents: Arc::new(engine.clone()),
-        targets: Arc::new(FsTargets::new(engine)),
+        targets: Arc::new(FsTargets::new(Arc::new(engine), data)),
         git: Arc::new(GixGit::new()),
         store: Arc::new(store),
         runner: Arc::new(Processes),
