@@ -335,17 +335,26 @@ impl Index {
         self.extensions.retain(|(name, _)| name != b"TREE");
     }
 
-    /// Adds an entry of stage 0 with a stat that matches no file.
-    pub(crate) fn insert(&mut self, path: &[u8], new_mode: u32, id: gix::ObjectId) {
-        let mut item = Item {
-            head: [0; HEAD],
-            id: id.as_slice().try_into().expect("a SHA-1 has 20 bytes"),
-            flags: 0,
-            extended: 0,
-            name: 0..0,
-        };
-        item.set(6, new_mode);
-        self.push(item, path);
+    /// Adds entries of stage 0 with a stat that matches no file.
+    pub(crate) fn insert<'p>(
+        &mut self,
+        entries: impl Iterator<Item = (&'p [u8], u32, gix::ObjectId)>,
+    ) {
+        let before = self.items.len();
+        for (path, new_mode, id) in entries {
+            let mut item = Item {
+                head: [0; HEAD],
+                id: id.as_slice().try_into().expect("a SHA-1 has 20 bytes"),
+                flags: 0,
+                extended: 0,
+                name: 0..0,
+            };
+            item.set(6, new_mode);
+            self.push(item, path);
+        }
+        if self.items.len() == before {
+            return;
+        }
         let names = &self.names;
         self.items.sort_by(|a, b| {
             let key = |item: &Item| (&names[item.name.clone()], item.flags & STAGE);

@@ -7,6 +7,7 @@ mod discover;
 mod fingerprint;
 mod hidden;
 mod index;
+mod landing;
 mod open;
 mod port;
 mod private;

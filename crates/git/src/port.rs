@@ -15,7 +15,7 @@ use sandbar_ports::{PortError, PortResult};
 use crate::index::Index;
 use crate::open::Scope;
 use crate::rules::{BaseRules, SandboxRules, StateRules, shared};
-use crate::{discover, fingerprint, hidden, private};
+use crate::{discover, fingerprint, hidden, landing, private};
 
 /// git without a git process. Cheap to clone.
 #[derive(Debug, Clone, Copy)]
@@ -113,22 +113,18 @@ impl GitState for GixGit {
             .await
     }
 
-    async fn prepare_landing(&self, _request: LandingRequest) -> PortResult<Landing> {
-        Err(unavailable())
+    async fn prepare_landing(&self, request: LandingRequest) -> PortResult<Landing> {
+        self.blocking(move |scope| landing::prepare(&request, scope))
+            .await
     }
 
-    async fn land(&self, _checkout: Checkout, _landing: Landing) -> PortResult<()> {
-        Err(unavailable())
+    async fn land(&self, checkout: Checkout, landing: Landing) -> PortResult<()> {
+        self.blocking(move |scope| landing::land(&checkout, &landing, scope))
+            .await
     }
 
-    async fn unland(&self, _checkout: Checkout, _landing: Landing) -> PortResult<()> {
-        Err(unavailable())
+    async fn unland(&self, checkout: Checkout, landing: Landing) -> PortResult<()> {
+        self.blocking(move |scope| landing::unland(&checkout, &landing, scope))
+            .await
     }
-}
-
-fn unavailable() -> PortError {
-    PortError::new(
-        Code::NotAvailable,
-        "land commits: not available in this version",
-    )
 }

@@ -6,6 +6,7 @@ mod left;
 mod trees;
 
 pub(crate) use left::left_inside;
+pub(crate) use trees::{Gitlinks, entry_kind, is_git};
 
 use std::path::Path;
 

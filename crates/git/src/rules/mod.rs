@@ -12,6 +12,7 @@ mod tracked;
 pub(crate) use engine::Engine;
 pub(crate) use state::StateRules;
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -127,6 +128,33 @@ impl GitRules for SandboxRules {
     fn is_tracked(&self, path: &RelPath) -> bool {
         self.current.is_tracked(path.as_str())
     }
+}
+
+/// Lists those of `paths` that the present rules of a working tree ignore,
+/// includes apart.
+pub(crate) fn ignored<'p>(
+    root: &Path,
+    paths: impl Iterator<Item = &'p RelPath>,
+    scope: Scope,
+) -> PortResult<HashSet<RelPath>> {
+    let engine = Engine::new(Realm::load(root, "", scope)?, List::default(), false);
+    let mut entered = HashSet::new();
+    let mut found = HashSet::new();
+    for path in paths {
+        let text = path.as_str();
+        let above = text.match_indices('/').map(|(at, _)| &text[..at]);
+        for dir in std::iter::once("").chain(above) {
+            if entered.insert(dir.to_owned())
+                && let Some(content) = reading::file(&root.join(dir).join(".gitignore"))?
+            {
+                engine.enter(dir, ".gitignore", &content);
+            }
+        }
+        if engine.verdict(text, false) == Verdict::Ignore {
+            found.insert(path.clone());
+        }
+    }
+    Ok(found)
 }
 
 /// Shares rules behind the port's trait.

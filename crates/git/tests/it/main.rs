@@ -5,4 +5,5 @@ mod discovery;
 mod fixture;
 mod hidden;
 mod ignore;
+mod landing;
 mod private;

@@ -1,0 +1,141 @@
+//! What is in the result and in no commit of the series: one more tree, on top
+//! of the series. The user's own uncommitted work stays out of it.
+
+use std::collections::HashSet;
+
+use gix::ObjectId;
+use gix::bstr::{BString, ByteSlice as _};
+use gix::objs::tree::EntryKind;
+use sandbar_domain::{Change, Entry, RelPath};
+use sandbar_ports::PortResult;
+use sandbar_ports::git::LandingRequest;
+
+use super::attributes::Attributes;
+use super::trees::{Slot, Step, at, carry_over, merge};
+use super::{drift, tree_of};
+use crate::hidden::{Gitlinks, entry_kind, is_git};
+use crate::index::Index;
+use crate::open::{Scope, failed};
+use crate::rules;
+
+/// The tree of the last commit.
+#[derive(Debug)]
+pub(super) struct Rest {
+    /// The tree; that of the tip where nothing is left.
+    pub(super) tree: ObjectId,
+    /// The paths that it changes.
+    pub(super) paths: Vec<BString>,
+    /// Paths that the user had changed and not committed at base, among those
+    /// that the plan changed.
+    pub(super) dirty: HashSet<String>,
+    /// What a person should know.
+    pub(super) notes: Vec<String>,
+}
+
+/// Makes the tree: that of `tip` with what the plan changed beyond it.
+pub(super) fn tree(
+    scratch: &gix::Repository,
+    inside: &gix::Repository,
+    tip: Option<ObjectId>,
+    base: Option<ObjectId>,
+    attributes: &mut Attributes<'_>,
+    request: &LandingRequest,
+    scope: Scope,
+) -> PortResult<Rest> {
+    let empty = ObjectId::empty_tree(scratch.object_hash());
+    let tip_tree = tip.map_or(Ok(empty), |tip| tree_of(scratch, tip))?;
+    let base_tree = base.map_or(Ok(empty), |base| tree_of(inside, base))?;
+    let head = inside
+        .head_tree_id_or_empty()
+        .map_err(failed("read HEAD of the sandbox"))?
+        .detach();
+    let links = Gitlinks::of(&Index::load(inside)?);
+    let mine = |change: &&Change| !links.covers(&change.path) && !is_git(&change.path);
+    let changes: Vec<&Change> = request.changes.iter().filter(mine).collect();
+    let ignored = rules::ignored(
+        &request.root,
+        changes.iter().map(|change| &change.path),
+        scope,
+    )?;
+
+    let mut rest = Rest {
+        tree: tip_tree,
+        paths: Vec::new(),
+        dirty: HashSet::new(),
+        notes: Vec::new(),
+    };
+    let mut steps = Vec::new();
+    let mut unclear = Vec::new();
+    let mut left = Vec::new();
+    for change in changes {
+        let path: BString = change.path.as_str().into();
+        let old = stored(scratch, attributes, &change.path, change.old, request)?;
+        let new = stored(scratch, attributes, &change.path, change.new, request)?;
+        if old.is_none() && new.is_none() {
+            continue;
+        }
+        let leaf = |slot: Slot| slot.filter(|(kind, _)| *kind != EntryKind::Tree);
+        let was = leaf(at(inside, base_tree, path.as_bstr())?);
+        let committed = leaf(at(inside, head, path.as_bstr())?);
+        if committed == new {
+            continue;
+        }
+        if old != was {
+            rest.dirty.insert(change.path.to_string());
+        }
+        // Never known to git, and ignored: carried by an include, not for it.
+        if committed.is_none() && was.is_none() && ignored.contains(&change.path) {
+            left.push(change.path.to_string());
+            continue;
+        }
+        let from = if committed == was {
+            old
+        } else if old == was || merge(scratch, was, old, committed)? == Some(committed) {
+            committed
+        } else {
+            unclear.push(change.path.to_string());
+            continue;
+        };
+        steps.push(Step {
+            path,
+            base: from,
+            theirs: new,
+        });
+    }
+    let what = "tell the plan's changes from your own uncommitted ones";
+    if !unclear.is_empty() {
+        return Err(drift(what, unclear));
+    }
+    rest.tree = carry_over(scratch, tip_tree, &steps)?.map_err(|paths| drift(what, paths))?;
+    rest.paths = steps.into_iter().map(|step| step.path).collect();
+    if !left.is_empty() {
+        left.truncate(20);
+        rest.notes.push(format!(
+            "ignored files are not committed: {}",
+            left.join(", ")
+        ));
+    }
+    Ok(rest)
+}
+
+/// Makes of a file what git would store for it.
+fn stored(
+    scratch: &gix::Repository,
+    attributes: &mut Attributes<'_>,
+    path: &RelPath,
+    entry: Option<Entry>,
+    request: &LandingRequest,
+) -> PortResult<Slot> {
+    let Some((entry, kind)) = entry.and_then(|entry| Some((entry, entry_kind(entry.kind)?))) else {
+        return Ok(None);
+    };
+    let mut bytes = request.contents.read(entry.hash)?;
+    if entry.kind.is_file() {
+        bytes = attributes.to_git(path, bytes)?;
+    }
+    let id = scratch
+        .write_blob(bytes)
+        .map_err(failed(format!("make a blob of {path}")))?
+        .detach();
+    Ok(Some((kind, id)))
+}
