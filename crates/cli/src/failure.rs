@@ -43,7 +43,8 @@ impl Failure {
         } else {
             let (red, dim) = (style::BAD, style::DIM);
             anstream::eprintln!("{red}sandbar:{red:#} failed to {error}");
-            for subject in error.subjects.iter().take(20) {
+            let named = |subject: &&String| !error.message.contains(&***subject);
+            for subject in error.subjects.iter().filter(named).take(20) {
                 anstream::eprintln!("  {subject}");
             }
             let mut cause = error.source();

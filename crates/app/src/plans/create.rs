@@ -256,16 +256,14 @@ pub(crate) fn pool(place: &std::path::Path) -> PathBuf {
 }
 
 /// Well-known ignored paths that commands often need (PLN-5).
-const WELL_KNOWN: [&str; 9] = [
+const WELL_KNOWN: [&str; 7] = [
     "node_modules",
     ".env",
     ".env.local",
     ".venv",
     "venv",
     "vendor",
-    "target",
     ".tox",
-    "build",
 ];
 
 /// Names well-known ignored paths that were not carried along.

@@ -92,7 +92,20 @@ impl Sandbar {
             rollback_on_failure: request.rollback_on_failure,
             stdout_to_stderr: request.stdout_to_stderr,
         };
-        self.run_in(plan, sandbox, request.argv, around).await
+        let outcome = self
+            .run_in(plan.clone(), sandbox.clone(), request.argv, around)
+            .await;
+        if let Err(error) = &outcome
+            && error.code == Code::CommandNotFound
+        {
+            // Nothing ran, so there is nothing to keep, and the name is free.
+            let rested = self.parts.store.plan(plan.plan.id).await?;
+            self.parts.workspaces.remove(sandbox.place.clone()).await?;
+            if let Some(plan) = rested {
+                self.lay_down(&plan, PlanEvent::Discard).await?;
+            }
+        }
+        outcome
     }
 
     /// Makes a plan with its sandbox and runs nothing yet.
