@@ -9,7 +9,7 @@ pub(super) const RAW: u8 = 0;
 pub(super) const LZ4: u8 = 1;
 
 /// Below this size a saving is not worth the call.
-const TINY: usize = 512;
+const TINY: usize = 4096;
 
 /// Encodes `bytes`; LZ4 only where it saves more than a tenth.
 pub(super) fn encode(bytes: &[u8]) -> (u8, Cow<'_, [u8]>) {

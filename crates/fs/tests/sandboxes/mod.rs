@@ -24,13 +24,36 @@ use sandbar_ports::{Cancel, PortResult, Silent};
 
 /// An engine with a source directory beside its data directory.
 pub struct Bench {
-    pub temp: tempfile::TempDir,
+    pub temp: Held,
     pub engine: FsEngine,
+}
+
+pub enum Held {
+    Owned(tempfile::TempDir),
+    Lent(PathBuf),
+}
+
+impl Held {
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Owned(temp) => temp.path(),
+            Self::Lent(path) => path,
+        }
+    }
 }
 
 impl Bench {
     pub fn new() -> Self {
-        let temp = tempfile::tempdir().unwrap();
+        Self::over(Held::Owned(tempfile::tempdir().unwrap()))
+    }
+
+    /// In a new directory that someone else removes.
+    pub fn in_dir(path: &Path) -> Self {
+        std::fs::create_dir(path).unwrap();
+        Self::over(Held::Lent(path.to_owned()))
+    }
+
+    fn over(temp: Held) -> Self {
         std::fs::create_dir(temp.path().join("src")).unwrap();
         let engine = FsEngine::open(&temp.path().join("data")).unwrap();
         Self { temp, engine }
