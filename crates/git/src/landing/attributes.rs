@@ -41,7 +41,7 @@ impl<'repo> Attributes<'repo> {
     }
 
     /// Converts the bytes of a file of the working tree to what git stores.
-    pub(super) fn to_git(&mut self, path: &RelPath, bytes: Vec<u8>) -> PortResult<Vec<u8>> {
+    pub(super) fn store_form(&mut self, path: &RelPath, bytes: Vec<u8>) -> PortResult<Vec<u8>> {
         let what = || format!("convert {path}");
         let repository = self.repository;
         let index = &*self.index;

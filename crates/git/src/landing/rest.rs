@@ -131,7 +131,7 @@ fn stored(
     };
     let mut bytes = request.contents.read(entry.hash)?;
     if entry.kind.is_file() {
-        bytes = attributes.to_git(path, bytes)?;
+        bytes = attributes.store_form(path, bytes)?;
     }
     let id = scratch
         .write_blob(bytes)

@@ -75,6 +75,8 @@ fn judged_tree(root: &Path) -> String {
         let output = std::process::Command::new("git")
             .args(args)
             .current_dir(root)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_INDEX_FILE", &index)
             .output()

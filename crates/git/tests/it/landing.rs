@@ -251,7 +251,7 @@ fn a_held_lock_is_told_and_nothing_moves() {
     let place = Place::new();
     let root = start(&place);
     let mut plan = Plan::new(&place, &root);
-    write(&plan.inside().to_owned(), "other.txt", "agent\n");
+    write(plan.inside(), "other.txt", "agent\n");
     let landing = plan.prepare();
     let before = git(&root, &["rev-parse", "HEAD"]);
     write(&root, ".git/index.lock", "");
@@ -412,7 +412,7 @@ fn unborn_and_detached_heads_take_commits() {
     let root = place.path("unborn");
     git(&place.path("."), &["init", "-q", "-b", "start", "unborn"]);
     let mut plan = Plan::new(&place, &root);
-    write(&plan.inside().to_owned(), "first.txt", "first\n");
+    write(plan.inside(), "first.txt", "first\n");
     let landing = plan.prepare();
     plan.write();
     plan.land(&landing).unwrap();

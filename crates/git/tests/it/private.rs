@@ -71,15 +71,7 @@ fn a_busy_checkout_is_copied_exactly() {
     let clean = git(&made.root, &["ls-files", "--debug", "run.sh"]);
     let size = clean.lines().find(|line| line.contains("size:")).unwrap();
     assert!(size.contains("size: 10"), "{size}");
-    let trace = place.path("trace");
-    let status = std::process::Command::new("git")
-        .args(["diff-files", "--name-only"])
-        .current_dir(&made.root)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_TRACE2_PERF", &trace)
-        .output()
-        .unwrap();
-    let changed = String::from_utf8(status.stdout).unwrap();
+    let changed = git(&made.root, &["diff-files", "--name-only"]);
     let mut changed: Vec<_> = changed.lines().collect();
     changed.sort_unstable();
     assert_eq!(
@@ -515,4 +507,88 @@ fn the_state_leaves_out_what_the_pool_keeps() {
         .filter(|path| !first.contains(path))
         .collect();
     assert_eq!(added, [object]);
+}
+
+#[test]
+fn unusual_git_directories_are_copied() {
+    let place = Place::new();
+    let here = place.path(".");
+    let library = place.repository("library");
+    let root = place.repository("repo");
+    git(
+        &root,
+        &[
+            "submodule",
+            "add",
+            "-q",
+            library.to_str().unwrap(),
+            "library",
+        ],
+    );
+    let submodule = root.join("library");
+    write(&submodule, "a.txt", "in the submodule\n");
+    let made = sandbox(&place, "box1", &submodule);
+    assert_eq!(judged(&made.root), judged(&submodule));
+    let top = git(&made.root, &["rev-parse", "--show-toplevel"]);
+    assert_eq!(top.trim(), made.root.to_str().unwrap());
+
+    git(
+        &here,
+        &[
+            "clone",
+            "-q",
+            "--separate-git-dir=apart.git",
+            "library",
+            "apart",
+        ],
+    );
+    let apart = place.path("apart");
+    let made = sandbox(&place, "box2", &apart);
+    assert_eq!(judged(&made.root), judged(&apart));
+
+    git(&here, &["clone", "-q", "library", "linked"]);
+    let linked = place.path("linked");
+    std::fs::rename(linked.join(".git"), place.path("moved")).unwrap();
+    symlink("../moved", linked.join(".git")).unwrap();
+    let made = sandbox(&place, "box3", &linked);
+    assert_eq!(judged(&made.root), judged(&linked));
+
+    // Settings of one working tree alone come along.
+    git(&here, &["clone", "-q", "library", "main"]);
+    let main = place.path("main");
+    git(&main, &["config", "extensions.worktreeConfig", "true"]);
+    git(&main, &["worktree", "add", "-q", "../tree"]);
+    let tree = place.path("tree");
+    git(&tree, &["config", "--worktree", "user.name", "Tree"]);
+    git(&tree, &["sparse-checkout", "set", "--cone", "src"]);
+    let made = sandbox(&place, "box4", &tree);
+    assert_eq!(git(&made.root, &["config", "user.name"]), "Tree\n");
+    let status = |at: &Path| git(at, &["status", "--porcelain=v2"]);
+    assert_eq!(status(&made.root), status(&tree));
+    assert_eq!(
+        git(&made.root, &["ls-files", "-t"]),
+        git(&tree, &["ls-files", "-t"])
+    );
+}
+
+#[test]
+fn names_that_need_quoting_are_kept() {
+    let place = Place::new();
+    let root = place.repository("repo");
+    for name in [
+        "with space",
+        "tab\there",
+        "quote\"d",
+        "back\\slash",
+        "new\nline",
+        "\u{fc}ber",
+        "-dash",
+        "a:b",
+    ] {
+        write(&root, name, name);
+        write(&root, &format!("dir {name}/{name}"), name);
+    }
+    git(&root, &["add", "."]);
+    write(&root, "with space", "changed\n");
+    faithful(&place, &root);
 }
