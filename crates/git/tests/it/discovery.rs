@@ -113,3 +113,58 @@ fn notes_tell_what_is_special() {
         "the clone is shallow: older history is not there"
     );
 }
+
+#[test]
+fn variables_of_git_in_the_environment_are_not_looked_at() {
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "private::every_kind_of_head_is_copied",
+            "landing::a_branch_is_made_beside_head",
+        ])
+        .env("GIT_DIR", "/nonexistent")
+        .env("GIT_WORK_TREE", "/nonexistent")
+        .env("GIT_INDEX_FILE", "/nonexistent")
+        .env("GIT_OBJECT_DIRECTORY", "/nonexistent")
+        .env("GIT_CONFIG_COUNT", "1")
+        .env("GIT_CONFIG_KEY_0", "core.bare")
+        .env("GIT_CONFIG_VALUE_0", "true")
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success() && told.contains("2 passed"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_repository_of_another_user_can_be_read_by_root() {
+    let place = Place::new();
+    let root = place.repository("repo");
+    write(&root, ".gitignore", "*.log\n");
+    let excludes = place.path("excludes");
+    std::fs::write(&excludes, "*.tmp\n").unwrap();
+    git(
+        &root,
+        &["config", "core.excludesFile", excludes.to_str().unwrap()],
+    );
+    write(&root, "x.tmp", "ignored\n");
+    let before = git(&root, &["status", "--porcelain=v2", "--branch"]);
+    if rustix::process::geteuid().is_root() {
+        let changed = std::process::Command::new("chown")
+            .args(["-R", "12345:12345"])
+            .arg(&root)
+            .status()
+            .map(|status| status.success())
+            .unwrap();
+        assert!(changed);
+        assert!(!try_git(&root, &["status"]).0, "git itself refuses");
+    }
+    let made = crate::fixture::sandbox(&place, "box", &root);
+    assert_eq!(
+        git(&made.root, &["status", "--porcelain=v2", "--branch"]),
+        before
+    );
+    assert!(!made.root.join("x.tmp").exists());
+}
