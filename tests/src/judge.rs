@@ -130,6 +130,29 @@ impl Manifest {
     }
 }
 
+/// What is at each path of a working tree, `.git` aside: kind, executable bit
+/// and content, as one word a path. For asking of each file whether it is
+/// wholly old or wholly new.
+pub fn contents(dir: &Path) -> BTreeMap<String, String> {
+    let script = r#"find . -path ./.git -prune -o -mindepth 1 -type d -printf '%P directory\n'
+        find . -path ./.git -prune -o -type l -printf '%P link %l\n'
+        find . -path ./.git -prune -o -type f -perm -u+x -printf '%P executable ' -exec sha256sum {} \;
+        find . -path ./.git -prune -o -type f ! -perm -u+x -printf '%P file ' -exec sha256sum {} \;
+        find . -path ./.git -prune -o ! -type d ! -type l ! -type f -printf '%P special\n'"#;
+    crate::foreign::sh(dir, script)
+        .lines()
+        .map(|line| {
+            let mut words = line.splitn(3, ' ');
+            let path = words.next().expect("a path").to_owned();
+            let rest: Vec<&str> = words.collect();
+            let rest = rest.join(" ");
+            // sha256sum adds the name; the digest is enough.
+            let word = rest.split("  ./").next().unwrap_or_default();
+            (path, word.to_owned())
+        })
+        .collect()
+}
+
 /// Digests the tree as a sorted tar: times fixed, owners dropped, modes
 /// reduced to the executable bit, the top `.git` left out.
 pub fn tar_digest(dir: &Path) -> String {

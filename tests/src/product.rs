@@ -28,6 +28,7 @@ pub fn binary() -> PathBuf {
 /// A home and a data directory that no other test sees.
 pub struct World {
     scratch: TempDir,
+    binary: PathBuf,
 }
 
 impl Default for World {
@@ -41,7 +42,20 @@ impl World {
     pub fn new() -> Self {
         let scratch = tempfile::tempdir().expect("scratch space");
         std::fs::create_dir(scratch.path().join("home")).expect("a home");
-        Self { scratch }
+        Self {
+            scratch,
+            binary: binary(),
+        }
+    }
+
+    /// Makes a world whose binary every account can reach, wherever the build
+    /// directory is.
+    pub fn reachable() -> Self {
+        let mut world = Self::new();
+        let copy = world.path().join("sandbar");
+        std::fs::copy(&world.binary, &copy).expect("a copy of the binary");
+        world.binary = copy;
+        world
     }
 
     /// Returns the directory that holds everything of this world.
@@ -61,12 +75,15 @@ impl World {
 
     /// Prepares `sandbar` in `dir` without starting it.
     pub fn command(&self, dir: &Path, arguments: &[impl AsRef<OsStr>]) -> Command {
-        let mut command = foreign::command(dir, binary());
+        let mut command = foreign::command(dir, &self.binary);
         command
             .args(arguments)
             .env("HOME", self.home())
             .env("SANDBAR_DATA_DIR", self.data())
             .env_remove("GIT_OPTIONAL_LOCKS")
+            .env_remove("GIT_CONFIG_COUNT")
+            .env_remove("GIT_CONFIG_KEY_0")
+            .env_remove("GIT_CONFIG_VALUE_0")
             .env_remove("GIT_CONFIG_NOSYSTEM")
             .env_remove("GIT_CONFIG_GLOBAL");
         command

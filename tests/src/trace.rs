@@ -59,7 +59,7 @@ const CALLS: &[&str] = &[
     "ioctl",
 ];
 
-/// One successful call.
+/// One call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The process.
@@ -68,6 +68,8 @@ pub struct Call {
     pub name: String,
     /// Its arguments as strace prints them, descriptors with their paths.
     pub arguments: String,
+    /// Whether it succeeded.
+    pub done: bool,
 }
 
 impl Call {
@@ -77,8 +79,8 @@ impl Call {
     }
 }
 
-/// Runs a prepared command under strace and returns how it ended with its
-/// mutating calls that succeeded, in order.
+/// Runs a prepared command under strace and returns how it ended with the
+/// mutating calls it made or tried, in order.
 pub fn mutating(command: &Command, log: &Path) -> (Done, Vec<Call>) {
     let mut traced = Command::new("strace");
     traced
@@ -150,7 +152,8 @@ fn call(pid: u32, line: &str) -> Option<Call> {
     let (name, rest) = line.split_once('(')?;
     let (arguments, result) = rest.rsplit_once(" = ")?;
     let arguments = arguments.trim_end().strip_suffix(')')?;
-    if result.trim_start().starts_with('-') || result.trim_start().starts_with('?') {
+    let result = result.trim_start();
+    if result.starts_with('?') {
         return None;
     }
     let opens = matches!(name, "open" | "openat" | "openat2" | "creat");
@@ -163,6 +166,7 @@ fn call(pid: u32, line: &str) -> Option<Call> {
         pid,
         name: name.to_owned(),
         arguments: arguments.to_owned(),
+        done: !result.starts_with('-'),
     })
 }
 
@@ -172,7 +176,7 @@ mod tests {
     use crate::foreign;
 
     #[test]
-    fn only_what_changes_and_succeeds_is_listed() {
+    fn only_what_changes_is_listed() {
         let dir = tempfile::tempdir().expect("scratch");
         let mut command = foreign::command(dir.path(), "sh");
         command.args(["-c", "echo x > a; cat a; mv a b; rm b; rmdir gone; mkdir d"]);
@@ -180,7 +184,7 @@ mod tests {
         assert_eq!(done.code, Some(0));
         let names: Vec<_> = calls
             .iter()
-            .filter(|call| !call.name.contains("write"))
+            .filter(|call| call.done && !call.name.contains("write"))
             .map(|call| call.name.trim_end_matches("at").trim_end_matches("at2"))
             .collect();
         assert_eq!(names, ["open", "rename", "unlink", "mkdir"]);
@@ -196,7 +200,7 @@ mod tests {
         let text = "7 rename(\"a\", <unfinished ...>\n8 unlink(\"c\") = -1 ENOENT (No such file)\n\
                     7 <... rename resumed>\"b\") = 0\n";
         let calls = parse(text);
-        assert_eq!(calls.len(), 1);
-        assert_eq!(calls[0].arguments, "\"a\", \"b\"");
+        assert!(calls.len() == 2 && !calls[0].done && calls[1].done);
+        assert_eq!(calls[1].arguments, "\"a\", \"b\"");
     }
 }
