@@ -211,7 +211,7 @@ fn an_ordinary_account_is_told_what_it_cannot_read() {
             bench.write("ok", b"y");
             let closed = secret.split('/').next().unwrap();
             let closed = bench.source().join(closed);
-            std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0)).unwrap();
+            std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o0)).unwrap();
             let place = wait(bench.engine.reserve()).unwrap();
             let error = bench.create_in(&place).unwrap_err();
             assert_eq!(error.code, Code::PermissionDenied);

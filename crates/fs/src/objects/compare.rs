@@ -2,6 +2,9 @@
 //! two. It enters only directories that differ, and never recurses on the
 //! stack: a tree can be 2,000 levels deep.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
+
 use sandbar_domain::tree::{self, Tree};
 use sandbar_domain::{Change, Entry, Hash, Kind, RelPath};
 use sandbar_ports::PortResult;
@@ -90,17 +93,18 @@ pub(crate) fn lookup(
     root: Hash,
     paths: &[RelPath],
 ) -> PortResult<Vec<Option<Entry>>> {
-    let mut known: std::collections::HashMap<Hash, Tree> = std::collections::HashMap::new();
+    let mut known: HashMap<Hash, Tree> = HashMap::new();
     let mut answers = Vec::with_capacity(paths.len());
     for path in paths {
         let mut entry = Some(Entry::new(Kind::Directory, root));
         for name in path.names() {
             entry = match entry {
                 Some(dir) if dir.kind == Kind::Directory => {
-                    if !known.contains_key(&dir.hash) {
-                        known.insert(dir.hash, read_tree(store, dir.hash)?);
-                    }
-                    known.get(&dir.hash).and_then(|tree| tree.get(name))
+                    let tree = match known.entry(dir.hash) {
+                        Slot::Occupied(slot) => slot.into_mut(),
+                        Slot::Vacant(slot) => slot.insert(read_tree(store, dir.hash)?),
+                    };
+                    tree.get(name)
                 }
                 _ => None,
             };

@@ -34,7 +34,7 @@ pub(super) fn open(store: &ObjectStore, hash: Hash) -> PortResult<Option<(OwnedF
     };
     let mut head = [0; HEAD.len()];
     sys::pread_exact(&fd, &mut head, 0).map_err(|_| corrupt(hash, "it is cut short"))?;
-    if &head[..15] != &HEAD[..15] || head[15] != RAW {
+    if head[..15] != HEAD[..15] || head[15] != RAW {
         return Err(corrupt(hash, "its file has another format"));
     }
     Ok(Some((fd, seen.stat.size - HEAD.len() as u64)))

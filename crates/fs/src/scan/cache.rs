@@ -108,13 +108,14 @@ impl CacheFile {
     }
 }
 
-/// Encodes a cache. `stat_of` says what each file looks like now.
+/// Encodes a cache. `dir_stored` says which directory objects are known to be
+/// in the store, unless all are (`trees_stored`).
 pub(crate) fn encode(
     assembled: &Assembled,
     moment_ns: i128,
     generation: Generation,
     trees_stored: bool,
-    dir_stored: impl Fn(&Node) -> bool,
+    dir_stored: impl Fn(&Node, Hash) -> bool,
 ) -> Vec<u8> {
     let files: usize = assembled.nodes.iter().map(|node| node.leaves.len()).sum();
     let mut out = Vec::with_capacity(128 + files * 112 + assembled.nodes.len() * 96);
@@ -141,7 +142,7 @@ pub(crate) fn encode(
         let length = u16::try_from(text.len()).expect("a path has at most 4,095 bytes");
         out.extend_from_slice(&length.to_be_bytes());
         out.extend_from_slice(text.as_bytes());
-        out.push(u8::from(trees_stored || dir_stored(node)));
+        out.push(u8::from(trees_stored || dir_stored(node, hash)));
         out.extend_from_slice(hash.as_bytes());
         let children = node
             .children

@@ -94,7 +94,12 @@ pub(crate) fn scan(request: &Scan<'_>) -> PortResult<Scanned> {
             moment,
             request.generation,
             request.transaction.is_some(),
-            |node| node.same_files && same_store && visitor.dir(node).is_some_and(|dir| dir.stored),
+            |node, hash| {
+                same_store
+                    && visitor
+                        .dir(node)
+                        .is_some_and(|dir| dir.stored && dir.hash == hash)
+            },
         )
     });
     Ok(Scanned {

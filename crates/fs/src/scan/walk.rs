@@ -31,6 +31,7 @@ pub(crate) struct Walk<'a> {
 }
 
 /// What a visitor found at one name.
+#[allow(clippy::large_enum_variant, reason = "made and moved once a file")]
 pub(crate) enum Found {
     /// A file or symlink that is carried.
     Leaf(Leaf),
@@ -67,6 +68,9 @@ pub(crate) trait Visitor: Sync {
     /// Leaves a directory, with all that was found in it.
     fn leave(&self, scope: Self::Scope, dir: &Dir, node: &mut Node) -> PortResult<()>;
 }
+
+/// Names of directories to enter, and whether only to look.
+type Subdirectories = Vec<(Box<str>, bool)>;
 
 struct Shared {
     stack: Vec<usize>,
@@ -178,7 +182,7 @@ impl<V: Visitor> Pool<'_, '_, V> {
         listing: &mut Listing,
         path: Option<RelPath>,
         look: bool,
-    ) -> PortResult<(Node, Vec<(Box<str>, bool)>)> {
+    ) -> PortResult<(Node, Subdirectories)> {
         self.walk.cancel.check()?;
         let mut node = Node {
             path,
@@ -244,7 +248,7 @@ impl<V: Visitor> Pool<'_, '_, V> {
         listed: &Listed,
         scope: &mut V::Scope,
         node: &mut Node,
-        subdirectories: &mut Vec<(Box<str>, bool)>,
+        subdirectories: &mut Subdirectories,
     ) -> PortResult<()> {
         let top = node.path.is_none();
         if top

@@ -302,10 +302,15 @@ pub(crate) struct Temporary<'p> {
 }
 
 impl<'p> Temporary<'p> {
-    /// Makes it anew; what a killed restore left goes.
+    /// Removes what a killed restore left.
+    pub(crate) fn sweep(place: &Dir, shown: &Path) -> PortResult<()> {
+        remove_tree(place, TEMPORARY.as_bytes(), &shown.join(TEMPORARY))
+    }
+
+    /// Makes it anew.
     pub(crate) fn make(place: &'p Dir, shown: &Path) -> PortResult<Self> {
+        Self::sweep(place, shown)?;
         let path = shown.join(TEMPORARY);
-        remove_tree(place, TEMPORARY.as_bytes(), &path)?;
         match sys::make_dir(place, TEMPORARY, 0o700) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(fail("make", path.display(), errno)),

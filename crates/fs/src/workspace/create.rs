@@ -82,7 +82,13 @@ fn fill(
     request.cancel.check()?;
     transaction.commit()?;
     // Nobody knows the new root yet, so its stats stand for this moment.
-    let cache = encode_cache(&assembled, sys::coarse_now_ns(), generation, true, |_| true);
+    let cache = encode_cache(
+        &assembled,
+        sys::coarse_now_ns(),
+        generation,
+        true,
+        |_, _| true,
+    );
     CacheFile::from(&CacheKey::Named {
         place: parent.to_owned(),
         name: "tree.cache",

@@ -27,6 +27,7 @@ pub(crate) fn restore(store: &ObjectStore, request: &Restore) -> PortResult<Rest
     };
     request.cancel.check()?;
     let place = sys::open_dir(parent).map_err(at("open", parent.display()))?;
+    change::Temporary::sweep(&place, parent)?;
     let root = open_or_make(&place, name, request)?;
     let mut restored = Restored {
         root: identity(&root, request)?,
