@@ -102,14 +102,20 @@ pub(crate) fn edit_refs(repository: &gix::Repository, edits: Vec<RefEdit>) -> Po
     })
     .map(drop)
     .map_err(|error| {
-        let text = crate::open::chain(&error);
-        let code = if text.contains("lock") {
-            Code::GitLocked
-        } else {
-            Code::Io
-        };
-        PortError::new(code, format!("move git refs: {text}"))
+        PortError::new(
+            contention(&error),
+            format!("move git refs: {}", crate::open::chain(&error)),
+        )
     })
+}
+
+/// Tells a lock that is held from other failures.
+pub(crate) fn contention(error: &gix::Error) -> Code {
+    if error.is_retryable() {
+        Code::GitLocked
+    } else {
+        Code::Io
+    }
 }
 
 /// Sandbar's own signature.

@@ -17,7 +17,7 @@ use crate::reading;
 /// Makes the tree of everything. What the index knows by stat is not read:
 /// its object is there already.
 pub(super) fn whole(repository: &gix::Repository, request: &HideRequest) -> PortResult<ObjectId> {
-    let index = Index::load(repository)?;
+    let index = index_of(repository);
     let links = Gitlinks::of(&index);
     let converts = converts(repository, &index);
     let mut known = index.entries().peekable();
@@ -71,7 +71,7 @@ pub(super) fn changed(
         .map_err(failed(what()))?
         .tree()
         .map_err(failed(what()))?;
-    let index = Index::load(repository)?;
+    let index = index_of(repository);
     let links = Gitlinks::of(&index);
     let mut editor = before.edit().map_err(failed(what()))?.detach();
     let mine = |change: &&Change| !links.covers(&change.path) && !is_git(&change.path);
@@ -104,6 +104,11 @@ pub(super) fn changed(
     editor
         .write(|tree| effect("git-object", || repository.write_object(tree)).map(gix::Id::detach))
         .map_err(failed("write the tree of a hidden commit"))
+}
+
+/// A damaged index must not keep a checkpoint from being taken.
+fn index_of(repository: &gix::Repository) -> Index {
+    Index::load(repository).unwrap_or_default()
 }
 
 fn components(path: &RelPath) -> impl Iterator<Item = &BStr> {

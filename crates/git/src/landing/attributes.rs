@@ -4,7 +4,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use gix::bstr::{BString, ByteSlice as _};
+use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::filter::plumbing;
 use gix::filter::plumbing::pipeline::CrlfRoundTripCheck;
 use gix::filter::plumbing::pipeline::convert::ToGitOutcome;
@@ -84,6 +84,24 @@ impl<'repo> Attributes<'repo> {
         Ok(converted.unwrap_or(bytes))
     }
 
+    /// Says whether a path is under an external filter.
+    pub(super) fn is_filtered(&mut self, path: &BStr) -> PortResult<bool> {
+        let what = || format!("read the attributes of {path}");
+        let mut outcome = self.stack.selected_attribute_matches(["filter"]);
+        let at = gix::path::from_bstr(path).map_err(failed(what()))?;
+        let entry = self
+            .stack
+            .at_path(&*at, None, &self.repository.objects)
+            .map_err(failed(what()))?;
+        entry.matching_attributes(&mut outcome);
+        Ok(outcome.iter_selected().any(|found| {
+            matches!(
+                found.assignment.state,
+                gix::attrs::StateRef::Set | gix::attrs::StateRef::Value(_)
+            )
+        }))
+    }
+
     /// Refuses paths under a `filter` attribute, or notes them.
     pub(super) fn refuse_filters(
         &mut self,
@@ -92,22 +110,8 @@ impl<'repo> Attributes<'repo> {
         notes: &mut Vec<String>,
     ) -> PortResult<()> {
         let mut found = Vec::new();
-        let mut outcome = self.stack.selected_attribute_matches(["filter"]);
         for path in paths {
-            let at = gix::path::from_bstr(path.as_bstr())
-                .map_err(failed(format!("read the attributes of {path}")))?;
-            let entry = self
-                .stack
-                .at_path(&*at, None, &self.repository.objects)
-                .map_err(failed(format!("read the attributes of {path}")))?;
-            entry.matching_attributes(&mut outcome);
-            let filtered = outcome.iter_selected().any(|found| {
-                matches!(
-                    found.assignment.state,
-                    gix::attrs::StateRef::Set | gix::attrs::StateRef::Value(_)
-                )
-            });
-            if filtered {
+            if self.is_filtered(path.as_bstr())? {
                 found.push(path.to_string());
             }
         }

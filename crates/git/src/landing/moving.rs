@@ -19,7 +19,7 @@ use sandbar_ports::{PortError, PortResult};
 use super::transfer::sync;
 use super::trees::{Step, diff};
 use super::{identity, tree_of};
-use crate::hidden::object_id;
+use crate::hidden::{contention, object_id};
 use crate::index::{Index, mode};
 use crate::open::{Scope, chain, failed, open};
 
@@ -90,6 +90,16 @@ fn carry_out(
         Some(_) => Some(lock(&repository)?),
         None => None,
     };
+    if let Some((from, to)) = index {
+        let head = repository
+            .head()
+            .map_err(failed("read HEAD"))?
+            .id()
+            .map(gix::Id::detach);
+        if head != from && head != to {
+            return Err(moved("HEAD"));
+        }
+    }
     for one in moves {
         move_ref(&repository, one)?;
     }
@@ -117,11 +127,7 @@ fn move_ref(repository: &gix::Repository, one: &Move) -> PortResult<()> {
         return Ok(());
     }
     if present != one.from {
-        return Err(PortError::new(
-            Code::HeadMoved,
-            format!("move {name}: it was moved by someone else meanwhile"),
-        )
-        .with_hint("look at the branch, then apply again"));
+        return Err(moved(&name));
     }
     let expected = match one.from {
         Some(id) => PreviousValue::MustExistAndMatch(Target::Object(id)),
@@ -167,10 +173,10 @@ fn move_ref(repository: &gix::Repository, one: &Move) -> PortResult<()> {
         repository.edit_references_as([edit], Some(author.to_ref(&mut time)))
     })
     .map_err(|error| {
-        let text = chain(&error);
-        let locked = text.to_lowercase().contains("lock");
-        let code = if locked { Code::GitLocked } else { Code::Io };
-        PortError::new(code, format!("move {name}: {text}"))
+        PortError::new(
+            contention(&error),
+            format!("move {name}: {}", chain(&error)),
+        )
     })?;
     let base = if name == "HEAD" {
         repository.git_dir()
@@ -185,6 +191,14 @@ fn move_ref(repository: &gix::Repository, one: &Move) -> PortResult<()> {
         Some(parent) if crate::reading::present(parent) => sync(parent),
         _ => Ok(()),
     }
+}
+
+fn moved(name: &str) -> PortError {
+    PortError::new(
+        Code::HeadMoved,
+        format!("move {name}: it was moved by someone else meanwhile"),
+    )
+    .with_hint("look at the branch, then apply again")
 }
 
 fn message(repository: &gix::Repository, one: &Move) -> String {
@@ -220,7 +234,7 @@ fn lock(repository: &gix::Repository) -> PortResult<gix::lock::File> {
     })
     .map_err(|error| {
         PortError::new(
-            Code::GitLocked,
+            contention(&error),
             format!("lock {}: {}", path.display(), chain(&error)),
         )
     })
@@ -237,6 +251,7 @@ fn move_entries(
     let steps = diff(repository, tree(old)?, tree(new)?)?;
     let mut index = Index::load(repository)?;
     if !step_entries(&mut index, &steps) {
+        effect("git-index-lock", || drop(lock));
         return Ok(());
     }
     let bytes = index.to_bytes()?;

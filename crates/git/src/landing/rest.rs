@@ -80,7 +80,10 @@ pub(super) fn tree(
         if committed == new {
             continue;
         }
-        if old != was {
+        // What git has of such a file was made by the filter: the two cannot
+        // be compared, and the new content replaces it as a whole.
+        let filtered = attributes.is_filtered(path.as_bstr())?;
+        if old != was && !filtered {
             rest.dirty.insert(change.path.to_string());
         }
         // Never known to git, and ignored: carried by an include, not for it.
@@ -88,7 +91,9 @@ pub(super) fn tree(
             left.push(change.path.to_string());
             continue;
         }
-        let from = if committed == was {
+        let from = if filtered {
+            committed
+        } else if committed == was {
             old
         } else if old == was || merge(scratch, was, old, committed)? == Some(committed) {
             committed

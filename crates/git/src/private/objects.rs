@@ -17,11 +17,11 @@ const EXCEPT: &[&str] = &["info", "pack/multi-pack-index", "pack/multi-pack-inde
 
 /// Adds all objects of the object directory `from`.
 pub(super) fn add(from: &Path, to: &str, parts: &mut Vec<Part>) -> PortResult<()> {
+    parts.push(Part::Copy {
+        from: from.join("info/commit-graph"),
+        to: rel(&format!("{to}/info/commit-graph"))?,
+    });
     for from in with_borrowed(from)? {
-        parts.push(Part::Copy {
-            from: from.join("info/commit-graph"),
-            to: rel(&format!("{to}/info/commit-graph"))?,
-        });
         parts.push(Part::Link {
             from,
             to: rel(to)?,

@@ -86,10 +86,12 @@ pub(crate) struct SandboxRules {
 }
 
 impl SandboxRules {
-    /// Decodes the base's rules and reads those of the sandbox root.
+    /// Decodes the base's rules and reads those of the sandbox root. Where its
+    /// git directory is damaged, what is left of the current rules is the
+    /// ignore files: whatever was done inside, a checkpoint can be taken.
     pub(crate) fn load(root: &Path, saved: &[u8], scope: Scope) -> PortResult<Self> {
         let base = saved::decode(saved)?;
-        let realm = Realm::load(root, "", scope)?;
+        let realm = Realm::load(root, "", scope).unwrap_or_default();
         let current = Engine::new(realm, List::default(), base.track_ignored());
         Ok(Self {
             base,

@@ -26,6 +26,11 @@ impl StateRules {
     }
 }
 
+/// Objects that were being written when their writer died.
+fn is_temporary(name: &str) -> bool {
+    name.starts_with("tmp_") || name.starts_with(".tmp")
+}
+
 impl CarryRules for StateRules {
     fn rule_files(&self) -> &[&str] {
         &[]
@@ -47,7 +52,7 @@ impl CarryRules for StateRules {
         }
         let name = path.name();
         let in_objects = text.starts_with("objects/") || text.contains("/objects/");
-        if name.ends_with(".lock") || in_objects && name.starts_with("tmp_") {
+        if name.ends_with(".lock") || in_objects && is_temporary(name) {
             return Verdict::Hide;
         }
         if let Some(object) = text.strip_prefix("objects/")

@@ -366,3 +366,22 @@ proptest! {
         agree(&root);
     }
 }
+
+#[test]
+fn a_damaged_git_directory_does_not_stop_a_scan() {
+    let place = Place::new();
+    let root = place.repository("repo");
+    write(&root, ".gitignore", "*.log\n");
+    let made = sandbox(&place, "box", &root);
+    write(&made.root, "x.log", "ignored\n");
+    let want = [".gitignore", "a.txt", "src/lib.rs"];
+    let seen = || {
+        let rules = run(GIT.sandbox_rules(made.root.clone(), made.saved.clone())).unwrap();
+        carried(&made.root, &*rules)
+    };
+    assert_eq!(seen(), want);
+    write(&made.root, ".git/index", "rubbish");
+    assert_eq!(seen(), want);
+    std::fs::remove_dir_all(made.root.join(".git")).unwrap();
+    assert_eq!(seen(), want);
+}

@@ -550,3 +550,49 @@ fn nothing_to_commit_moves_nothing() {
     plan.land(&landing).unwrap();
     assert_eq!(subjects(&root), "second\nfirst\n");
 }
+
+#[test]
+fn filtered_files_are_replaced_as_a_whole_where_that_is_allowed() {
+    let place = Place::new();
+    let root = start(&place);
+    write(&root, "data.bin", "the pointer\n");
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "-qm", "data"]);
+    write(&root, ".gitattributes", "*.bin filter=swap\n");
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "-qm", "attributes"]);
+    git(&root, &["config", "filter.swap.clean", "false"]);
+    git(&root, &["config", "filter.swap.required", "true"]);
+    write(&root, "data.bin", "the smudged content\n");
+    let mut plan = Plan::new(&place, &root);
+    write(plan.inside(), "data.bin", "new content\n");
+    let landing = plan
+        .prepare_as(|request| request.allow_filters = true)
+        .unwrap();
+    plan.land(&landing).unwrap();
+    assert_eq!(git(&root, &["show", "HEAD:data.bin"]), "new content\n");
+}
+
+#[test]
+fn a_head_that_moved_between_preparing_and_landing_stays() {
+    let place = Place::new();
+    let root = start(&place);
+    let mut plan = Plan::new(&place, &root);
+    write(plan.inside(), "other.txt", "agent\n");
+    let landing = plan.prepare();
+    git(&root, &["checkout", "-q", "-b", "elsewhere"]);
+    git(&root, &["commit", "-q", "--allow-empty", "-m", "user"]);
+    let before = (
+        git(&root, &["for-each-ref"]),
+        git(&root, &["ls-files", "-s"]),
+    );
+    assert_eq!(plan.land(&landing).unwrap_err().code, Code::HeadMoved);
+    assert_eq!(
+        (
+            git(&root, &["for-each-ref"]),
+            git(&root, &["ls-files", "-s"])
+        ),
+        before
+    );
+    assert!(!root.join(".git/index.lock").exists());
+}

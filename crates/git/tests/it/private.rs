@@ -214,6 +214,18 @@ fn a_bisect_and_a_cherry_pick_go_on_inside() {
     let (ok, out, err) = try_git(&made.root, &["bisect", "good"]);
     assert!(ok && out.contains("Bisecting"), "{out}{err}");
     git(&root, &["bisect", "reset"]);
+    git(&root, &["worktree", "add", "-q", "../tree", "-b", "tree"]);
+    let tree = place.path("tree");
+    git(&tree, &["bisect", "start", "HEAD", "HEAD~7"]);
+    let made = sandbox(&place, "box1", &tree);
+    let refs = |at: &Path| git(at, &["for-each-ref"]);
+    assert!(refs(&tree).contains("refs/bisect/bad"));
+    assert_eq!(refs(&made.root), refs(&tree));
+    assert!(
+        try_git(&made.root, &["bisect", "good"])
+            .1
+            .contains("Bisecting")
+    );
 
     git(&root, &["checkout", "-q", "-b", "side", "HEAD~3"]);
     assert!(!try_git(&root, &["cherry-pick", "main~1", "main"]).0);
