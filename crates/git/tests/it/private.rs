@@ -226,6 +226,7 @@ fn a_bisect_and_a_cherry_pick_go_on_inside() {
             .1
             .contains("Bisecting")
     );
+    git(&root, &["worktree", "remove", "--force", "../tree"]);
 
     git(&root, &["checkout", "-q", "-b", "side", "HEAD~3"]);
     assert!(!try_git(&root, &["cherry-pick", "main~1", "main"]).0);
