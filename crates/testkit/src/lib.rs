@@ -9,6 +9,8 @@
 pub mod contract;
 pub mod engines;
 pub mod memory;
+pub mod real_world;
 mod run;
 
+pub use real_world::RealWorld;
 pub use run::run;

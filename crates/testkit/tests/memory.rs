@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use sandbar_ports::store::Store;
+use sandbar_testkit::contract;
 use sandbar_testkit::contract::store::{StoreWorld, run_all};
-use sandbar_testkit::memory::MemStore;
+use sandbar_testkit::memory::{MemStore, MemWorld};
 
 struct Memory(MemStore);
 
@@ -20,5 +21,26 @@ impl StoreWorld for Memory {
 fn the_store_keeps_its_contract() {
     sandbar_testkit::run(run_all(|_| async {
         Arc::new(Memory(MemStore::new())) as Arc<dyn StoreWorld>
+    }));
+}
+
+#[test]
+fn objects_keep_their_contract() {
+    sandbar_testkit::run(contract::objects::run_all(|_| async {
+        MemWorld::subject()
+    }));
+}
+
+#[test]
+fn workspaces_keep_their_contract() {
+    sandbar_testkit::run(contract::workspaces::run_all(|_| async {
+        MemWorld::subject()
+    }));
+}
+
+#[test]
+fn targets_keep_their_contract() {
+    sandbar_testkit::run(contract::targets::run_all(|_| async {
+        MemWorld::subject()
     }));
 }

@@ -1,6 +1,6 @@
 //! The contract of [`Store`].
 //!
-//! [`CASES`] lists every case; each gets an empty store of its own. A world
+//! Each case gets an empty store of its own. A world
 //! opens the same store as often as it is asked, each time as another process
 //! would, so that what is remembered can be told from what is cached.
 
@@ -12,14 +12,12 @@ mod resources;
 pub mod sample;
 mod sandboxes;
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sandbar_domain::{Code, Disposition};
-use sandbar_ports::PortResult;
 use sandbar_ports::store::Store;
+
+use super::{cases, done, refused, same_list};
 
 /// One store, empty at first.
 #[async_trait]
@@ -28,19 +26,8 @@ pub trait StoreWorld: Send + Sync {
     async fn open(&self) -> Arc<dyn Store>;
 }
 
-/// One case.
-pub type Case = fn(Arc<dyn StoreWorld>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
-
-macro_rules! cases {
-    ($($module:ident::$name:ident),* $(,)?) => {
-        /// Every case by name.
-        pub const CASES: &[(&str, Case)] = &[
-            $((stringify!($name), |world| Box::pin($module::$name(world))),)*
-        ];
-    };
-}
-
 cases! {
+    Arc<dyn StoreWorld>;
     resources::an_unknown_resource_is_none,
     resources::a_root_is_registered_once,
     resources::types_are_apart,
@@ -80,55 +67,4 @@ cases! {
     concurrency::numbers_have_no_holes_and_no_doubles,
     concurrency::one_of_eight_takes_a_journal_step,
     concurrency::a_healthy_store_has_nothing_to_report,
-}
-
-/// Runs every case, each in a world that `fresh` makes for it. Cases that fail
-/// name themselves through their panic message and the line printed before.
-pub async fn run_all<F>(fresh: impl Fn(&'static str) -> F)
-where
-    F: Future<Output = Arc<dyn StoreWorld>>,
-{
-    for (name, case) in CASES {
-        println!("store contract: {name}");
-        case(fresh(name).await).await;
-    }
-}
-
-/// Expects an error of this code and disposition.
-#[track_caller]
-fn refused<T: std::fmt::Debug>(
-    result: PortResult<T>,
-    code: Code,
-    disposition: Disposition,
-    doing: &str,
-) {
-    match result {
-        Ok(value) => panic!("{doing} must be refused as {code:?}, returned {value:?}"),
-        Err(error) => {
-            assert_eq!(error.code, code, "{doing}: wrong code for {error}");
-            assert_eq!(
-                error.disposition, disposition,
-                "{doing}: wrong disposition for {error}"
-            );
-        }
-    }
-}
-
-/// Expects success.
-#[track_caller]
-fn done<T>(result: PortResult<T>, doing: &str) -> T {
-    match result {
-        Ok(value) => value,
-        Err(error) => panic!("{doing} must succeed: {:?} {error}", error.code),
-    }
-}
-
-/// Expects two lists to be equal; names the first difference only, since a
-/// list of odd records is long.
-#[track_caller]
-fn same_list<T: PartialEq + std::fmt::Debug>(found: &[T], expected: &[T], why: &str) {
-    for (index, pair) in found.iter().zip(expected).enumerate() {
-        assert_eq!(pair.0, pair.1, "{why}: item {index} differs");
-    }
-    assert_eq!(found.len(), expected.len(), "{why}: wrong number of items");
 }
