@@ -9,11 +9,14 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
-use sandbar_domain::Code;
+use sandbar_domain::{Code, RelPath};
 use sandbar_ports::workspace::FileStat;
 use sandbar_ports::{PortError, PortResult};
+
+use crate::index::Stat;
 
 /// The most that a rule file, a ref list or a state file may have, in bytes.
 pub(crate) const SMALL: u64 = 256 << 20;
@@ -109,11 +112,43 @@ pub(crate) fn stamp(path: &Path) -> Option<[i128; 4]> {
     ])
 }
 
-/// Returns the stat of a file as the index keeps it; `None` if there is none.
-pub(crate) fn index_stat(path: &Path) -> Option<crate::index::Stat> {
-    let stat = rustix::fs::lstat(path).ok()?;
+/// Returns the stats of files below `root` as the index keeps them, in order;
+/// `None` where there is none. Paths of one directory should lie together.
+pub(crate) fn index_stats(root: &Path, paths: &[&RelPath]) -> Vec<Option<Stat>> {
+    let half = paths.len().div_ceil(2);
+    let (first, second) = paths.split_at(half);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| stats_of(root, second));
+        let mut stats = stats_of(root, first);
+        stats.extend(other.join().unwrap_or_default());
+        stats.resize(paths.len(), None);
+        stats
+    })
+}
+
+fn stats_of(root: &Path, paths: &[&RelPath]) -> Vec<Option<Stat>> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let mut open: Option<(&str, Option<OwnedFd>)> = None;
+    let mut stats = Vec::with_capacity(paths.len());
+    for path in paths {
+        let (dir, name) = path
+            .as_str()
+            .rsplit_once('/')
+            .unwrap_or(("", path.as_str()));
+        if open.as_ref().is_none_or(|(have, _)| *have != dir) {
+            let opened = rustix::fs::open(root.join(dir), flags, Mode::empty());
+            open = Some((dir, opened.ok()));
+        }
+        let fd = open.as_ref().and_then(|(_, fd)| fd.as_ref());
+        stats.push(fd.and_then(|fd| stat_at(fd, name)));
+    }
+    stats
+}
+
+fn stat_at(dir: &OwnedFd, name: &str) -> Option<Stat> {
+    let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     let nanos = |seconds: i64, nanos| i128::from(seconds) * 1_000_000_000 + nanos;
-    Some(crate::index::Stat::of(&FileStat {
+    Some(Stat::of(&FileStat {
         dev: stat.st_dev,
         ino: stat.st_ino,
         mode: stat.st_mode,

@@ -22,16 +22,22 @@ pub(super) fn whole(repository: &gix::Repository, request: &HideRequest) -> Port
     let converts = converts(repository, &index);
     let mut known = index.entries().peekable();
     let mut leaves: Vec<(Vec<u8>, EntryKind, ObjectId)> = Vec::new();
-    let mut changes: Vec<&Change> = request.changes.iter().collect();
+    let mut changes: Vec<&Change> = request
+        .changes
+        .iter()
+        .filter(|change| change.new.is_some_and(|new| new.kind != Kind::Directory))
+        .filter(|change| !links.covers(&change.path) && !is_git(&change.path))
+        .collect();
     changes.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    for change in changes {
-        let Some(new) = change.new else { continue };
-        let Some(kind) = entry_kind(new.kind) else {
+    let paths: Vec<&RelPath> = changes.iter().map(|change| &change.path).collect();
+    let stats = reading::index_stats(&request.root, &paths);
+    for (change, stat) in changes.into_iter().zip(stats) {
+        let Some((new, kind)) = change
+            .new
+            .and_then(|new| Some((new, entry_kind(new.kind)?)))
+        else {
             continue;
         };
-        if links.covers(&change.path) || is_git(&change.path) {
-            continue;
-        }
         let path = change.path.as_str().as_bytes();
         while known.next_if(|entry| entry.path < path).is_some() {}
         let clean = known
@@ -39,9 +45,8 @@ pub(super) fn whole(repository: &gix::Repository, request: &HideRequest) -> Port
             .filter(|entry| entry.path == path && entry.stage() == 0 && !entry.intent_to_add())
             .filter(|entry| same_type(entry.mode(), new.kind))
             .filter(|entry| {
-                reading::index_stat(&request.root.join(&change.path)).is_some_and(|stat| {
-                    let older = index.written_ns > stat.modified_ns();
-                    older && stat == entry.stat()
+                stat.is_some_and(|stat| {
+                    index.written_ns > stat.modified_ns() && stat == entry.stat()
                 })
             })
             .filter(|entry| !converts || has_size(repository, entry.id(), entry.stat().size));
