@@ -10,13 +10,9 @@ mod support;
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
 
-use sandbar_domain::apply::{PathOp, decode_ops, encode_ops};
-use sandbar_domain::resource::Root;
-use sandbar_fs::target::FsTargets;
-use sandbar_ports::target::{Job, Targets};
-use sandbar_ports::{Cancel, Silent};
+use sandbar_domain::apply::{PathOp, encode_ops};
+use sandbar_ports::target::Targets;
 use support::{Place, shell, six_kinds, wait};
 
 /// Names the step and the place, in a process that is to be killed.
@@ -48,22 +44,7 @@ fn one_job_from_stage_to_settle() {
 }
 
 fn one_step(step: &str, place: &std::path::Path) {
-    use std::os::unix::fs::MetadataExt as _;
-    let path = place.join("root");
-    let seen = std::fs::metadata(&path).unwrap();
-    let job = Job {
-        root: Root {
-            device: seen.dev(),
-            inode: seen.ino(),
-            path,
-        },
-        dir: place.join("data/kept/job"),
-        ops: decode_ops(&std::fs::read(place.join("ops")).unwrap()).unwrap(),
-        progress: Arc::new(Silent),
-        cancel: Cancel::new(),
-    };
-    let objects = support::Plain(place.join("objects"));
-    let targets = FsTargets::new(Arc::new(objects), place.join("data"));
+    let (targets, job) = support::reopen(place);
     wait(async {
         match step {
             "stage" => targets.stage(job).await.unwrap(),
@@ -205,7 +186,7 @@ fn execute_killed_anywhere_goes_forward_or_back() {
     });
     assert_eq!(forward, back);
     println!("execute: {forward} effects, {} kills", 4 * forward);
-    assert!(forward >= s.ops.len() as u64);
+    assert_eq!(forward, 34, "a new effect is a new point to think about");
 }
 
 #[test]
@@ -221,7 +202,7 @@ fn undo_killed_anywhere_is_completed() {
         s.undo();
     });
     println!("undo: {effects} effects, {} kills", 2 * effects);
-    assert!(effects >= s.ops.len() as u64);
+    assert_eq!(effects, 32);
 }
 
 #[test]
@@ -236,6 +217,7 @@ fn stage_killed_anywhere_leaves_the_root_alone_and_is_swept() {
         s.execute();
     });
     println!("stage: {effects} effects, {} kills", 2 * effects);
+    assert_eq!(effects, 51);
 }
 
 #[test]
@@ -259,4 +241,5 @@ fn settle_and_sweep_killed_anywhere_are_completed() {
         s.sweep();
     });
     println!("settle: {settle} effects; sweep: {sweep} effects");
+    assert_eq!((settle, sweep), (25, 19));
 }

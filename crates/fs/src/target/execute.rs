@@ -11,7 +11,7 @@ use super::carry;
 use super::in_place;
 use super::job::{self, Slots};
 use super::look::{There, hash_of, look};
-use super::outcome::{Ended, Report};
+use super::outcome::{Ended, Report, is_elsewhere};
 use super::stage::Modes;
 use crate::sys::{self, Dir, Errno, Type, at};
 
@@ -76,16 +76,16 @@ fn finished(job: &Job) -> PortResult<Executed> {
 fn perform(slots: &Slots, slot: &str, op: &PathOp) -> Result<Ended, Errno> {
     match op {
         PathOp::MakeDir { path } => at_target(slots, path, |dir, name| {
-            make_dir(slots.new()?, slot, dir, name)
+            make_dir(slots.staged()?, slot, dir, name)
         }),
         PathOp::Create { path, new } => at_target(slots, path, |dir, name| {
-            create(slots.new()?, slot, dir, name, *new)
+            create(slots.staged()?, slot, dir, name, *new)
         }),
         PathOp::Replace { path, old, new } => at_target(slots, path, |dir, name| {
             replace(slots, slot, (dir, name), *old, *new)
         }),
         PathOp::SetMode { path, old, new: _ } => at_target(slots, path, |dir, name| {
-            let modes = Modes::read(slots.new()?, slot)?;
+            let modes = Modes::read(slots.staged()?, slot)?;
             set_mode(dir, name, *old, modes.old, modes.new)
         }),
         PathOp::Remove { path, old } => remove(slots, slot, path, *old),
@@ -102,7 +102,7 @@ pub(super) fn at_target(
 ) -> Result<Ended, Errno> {
     match slots.root.parent_of(path, true) {
         Ok(found) => act(&found.dir, found.name),
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(Ended::Raced),
+        Err(errno) if is_elsewhere(errno) => Ok(Ended::Raced),
         Err(errno) => Err(errno),
     }
 }
@@ -163,8 +163,8 @@ fn replace(
     old: Entry,
     new: Entry,
 ) -> Result<Ended, Errno> {
-    let staged = slots.new()?;
-    if slots.old()?.stat(slot).is_ok() {
+    let staged = slots.staged()?;
+    if slots.displaced()?.stat(slot).is_ok() {
         return in_place::write(slots, slot, (dir, name), old, new);
     }
     let mut came_out = look(staged, slot)?;
@@ -241,10 +241,10 @@ pub(super) fn set_mode(
 }
 
 fn remove(slots: &Slots, slot: &str, path: &RelPath, old: Entry) -> Result<Ended, Errno> {
-    let kept = slots.old()?;
+    let kept = slots.displaced()?;
     let found = match slots.root.parent_of(path, true) {
         // The directory went with its content; ours may have come out before.
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+        Err(errno) if is_elsewhere(errno) => {
             let fine = matches!(look(kept, slot)?, There::Nothing) || look(kept, slot)?.is(old);
             return Ok(if fine { Ended::Done } else { Ended::Raced });
         }
@@ -298,15 +298,15 @@ fn remove_dir(slots: &Slots, slot: &str, path: &RelPath) -> Result<Ended, Errno>
     let found = match slots.root.parent_of(path, true) {
         // What was above it is gone or a file by now, perhaps by a later
         // operation of this job: there is no such directory.
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Ended::Done),
+        Err(errno) if is_elsewhere(errno) => return Ok(Ended::Done),
         other => other?,
     };
     // An undo used the twin up: the next one needs another.
-    if look(slots.new()?, slot)? == There::Nothing
+    if look(slots.staged()?, slot)? == There::Nothing
         && let Ok(old) = found.dir.child(found.name)
     {
         let actor = sys::Actor::current();
-        carry::twin(slots.new()?, slot, path, old, &actor).map_err(|error| errno_of(&error))?;
+        carry::twin(slots.staged()?, slot, path, old, &actor).map_err(|error| errno_of(&error))?;
     }
     match sys::remove_dir(&found.dir, found.name) {
         Ok(()) | Err(Errno::NOENT) => Ok(Ended::Done),

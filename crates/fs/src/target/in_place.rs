@@ -30,7 +30,7 @@ pub(super) fn write(
     if !(old.kind.is_file() && new.kind.is_file()) {
         return Err(Errno::BUSY);
     }
-    let kept = slots.old()?;
+    let kept = slots.displaced()?;
     let Some((target, mode)) = open(dir, name)? else {
         return Ok(Ended::Raced);
     };
@@ -43,7 +43,7 @@ pub(super) fn write(
         }
         Err(errno) => return Err(errno),
     }
-    let (staged, _) = sys::open_readable(slots.new()?, slot)?;
+    let (staged, _) = sys::open_readable(slots.staged()?, slot)?;
     let (copy, _) = sys::open_readable(kept, slot)?;
     let now = hash_of(&target)?;
     if now != new.hash {
@@ -68,12 +68,12 @@ pub(super) fn restore(
     old: Entry,
     new: Entry,
 ) -> Result<Ended, Errno> {
-    let kept = slots.old()?;
+    let kept = slots.displaced()?;
     let Some((target, mode)) = open(dir, name)? else {
         return Ok(Ended::Raced);
     };
     let (copy, seen) = sys::open_readable(kept, slot)?;
-    let (staged, _) = sys::open_readable(slots.new()?, slot)?;
+    let (staged, _) = sys::open_readable(slots.staged()?, slot)?;
     let now = hash_of(&target)?;
     if now != old.hash {
         let ours =

@@ -91,11 +91,11 @@ impl Slots {
         Ok(())
     }
 
-    pub(super) fn new(&self) -> Result<&Dir, Errno> {
+    pub(super) fn staged(&self) -> Result<&Dir, Errno> {
         self.new.as_ref().ok_or(Errno::NOENT)
     }
 
-    pub(super) fn old(&self) -> Result<&Dir, Errno> {
+    pub(super) fn displaced(&self) -> Result<&Dir, Errno> {
         self.old.as_ref().ok_or(Errno::NOENT)
     }
 }

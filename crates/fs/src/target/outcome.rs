@@ -69,7 +69,7 @@ impl<'a> Report<'a> {
             let open = match self.slots.root.beneath(dir.as_ref(), false) {
                 Ok(open) => open,
                 // Removed by the job itself, or swapped by someone else.
-                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
+                Err(errno) if is_elsewhere(errno) => continue,
                 Err(errno) => return Err(uncertain(self.verb, errno)),
             };
             sys::sync_dir(&open).map_err(|errno| uncertain(self.verb, errno))?;
@@ -79,6 +79,15 @@ impl<'a> Report<'a> {
         }
         Ok(self.out)
     }
+}
+
+/// Says whether a path came to lead elsewhere, or nowhere: a directory was
+/// removed, swapped for a symlink or file, or moved out while it was opened.
+pub(super) fn is_elsewhere(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::AGAIN
+    )
 }
 
 /// A failed fsync proves nothing about what is on the disk.

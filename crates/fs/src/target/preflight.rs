@@ -108,12 +108,12 @@ impl<'a> Check<'a> {
             Ok(found) => found,
             // Its directory is made by the job, perhaps in a file's place.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if new_parent => return Ok(()),
-            Err(Errno::NOENT | Errno::NOTDIR) => {
-                self.problem(Code::Drift, path, "its directory is gone");
-                return Ok(());
-            }
-            Err(Errno::LOOP) => {
-                self.problem(Code::PathEscapes, path, "a symbolic link is in the way");
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                if self.leads_through_link(path) {
+                    self.problem(Code::PathEscapes, path, "a symbolic link is in the way");
+                } else {
+                    self.problem(Code::Drift, path, "its directory is gone");
+                }
                 return Ok(());
             }
             Err(Errno::XDEV) => {
@@ -184,6 +184,15 @@ impl<'a> Check<'a> {
             }
         }
         Ok(())
+    }
+
+    fn leads_through_link(&self, path: &RelPath) -> bool {
+        std::iter::successors(path.parent(), RelPath::parent).any(|dir| {
+            self.root
+                .parent_of(&dir, true)
+                .and_then(|found| found.dir.stat(found.name))
+                .is_ok_and(|seen| seen.kind == Type::Symlink)
+        })
     }
 
     /// Checks that the name can be taken away from its directory.

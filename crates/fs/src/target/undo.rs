@@ -12,7 +12,7 @@ use super::execute::{at_target, displace, place, set_mode};
 use super::in_place;
 use super::job::{self, Slots};
 use super::look::{There, look};
-use super::outcome::{Ended, Report};
+use super::outcome::{Ended, Report, is_elsewhere};
 use super::stage::Modes;
 use crate::sys::{self, Errno};
 
@@ -45,7 +45,7 @@ fn take_back(slots: &Slots, slot: &str, op: &PathOp) -> Result<Ended, Errno> {
         PathOp::Create { path, new } => uncreate(slots, slot, path, *new),
         PathOp::Replace { path, old, new } => unreplace(slots, slot, path, *old, *new),
         PathOp::SetMode { path, old, new: _ } => {
-            let modes = Modes::read(slots.new()?, slot)?;
+            let modes = Modes::read(slots.staged()?, slot)?;
             at_target(slots, path, |dir, name| {
                 set_mode(dir, name, *old, modes.new, modes.old)
             })
@@ -56,12 +56,12 @@ fn take_back(slots: &Slots, slot: &str, op: &PathOp) -> Result<Ended, Errno> {
 }
 
 fn unmake_dir(slots: &Slots, slot: &str, path: &RelPath) -> Result<Ended, Errno> {
-    if look(slots.new()?, slot)? != There::Nothing {
+    if look(slots.staged()?, slot)? != There::Nothing {
         return Ok(Ended::Done);
     }
     let found = match slots.root.parent_of(path, true) {
         // Undone before: a file may be above it again.
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Ended::Done),
+        Err(errno) if is_elsewhere(errno) => return Ok(Ended::Done),
         other => other?,
     };
     match sys::remove_dir(&found.dir, found.name) {
@@ -74,13 +74,13 @@ fn unmake_dir(slots: &Slots, slot: &str, path: &RelPath) -> Result<Ended, Errno>
 }
 
 fn uncreate(slots: &Slots, slot: &str, path: &RelPath, new: Entry) -> Result<Ended, Errno> {
-    let home = slots.new()?;
+    let home = slots.staged()?;
     if look(home, slot)? != There::Nothing {
         return Ok(Ended::Done);
     }
     let found = match slots.root.parent_of(path, true) {
         Err(Errno::NOENT) => return Ok(Ended::Done),
-        Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Ended::Raced),
+        Err(errno) if is_elsewhere(errno) => return Ok(Ended::Raced),
         other => other?,
     };
     let (dir, name) = (&found.dir, found.name);
@@ -109,8 +109,8 @@ fn unreplace(
     old: Entry,
     new: Entry,
 ) -> Result<Ended, Errno> {
-    let home = slots.new()?;
-    if slots.old()?.stat(slot).is_ok() {
+    let home = slots.staged()?;
+    if slots.displaced()?.stat(slot).is_ok() {
         // Written in place: the slot still holds the new file.
         return at_target(slots, path, |dir, name| {
             in_place::restore(slots, slot, (dir, name), old, new)
@@ -140,7 +140,7 @@ fn unreplace(
 }
 
 fn restore(slots: &Slots, slot: &str, path: &RelPath) -> Result<Ended, Errno> {
-    let kept = slots.old()?;
+    let kept = slots.displaced()?;
     if look(kept, slot)? == There::Nothing {
         return Ok(Ended::Done);
     }
@@ -154,7 +154,7 @@ fn restore(slots: &Slots, slot: &str, path: &RelPath) -> Result<Ended, Errno> {
 }
 
 fn restore_dir(slots: &Slots, slot: &str, path: &RelPath) -> Result<Ended, Errno> {
-    let home = slots.new()?;
+    let home = slots.staged()?;
     if look(home, slot)? == There::Nothing {
         return Ok(Ended::Done);
     }

@@ -227,3 +227,22 @@ pub fn six_kinds(place: &Place) {
          ln -s nowhere dangling",
     );
 }
+
+/// Opens a place that another process made, with the job in its `ops`.
+pub fn reopen(place: &Path) -> (FsTargets, Job) {
+    let path = place.join("root");
+    let seen = fs::metadata(&path).unwrap();
+    let job = Job {
+        root: Root {
+            device: seen.dev(),
+            inode: seen.ino(),
+            path,
+        },
+        dir: place.join("data/kept/job"),
+        ops: apply::decode_ops(&fs::read(place.join("ops")).unwrap()).unwrap(),
+        progress: Arc::new(Silent),
+        cancel: Cancel::new(),
+    };
+    let objects = Plain(place.join("objects"));
+    (FsTargets::new(Arc::new(objects), place.join("data")), job)
+}
