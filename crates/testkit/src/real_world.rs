@@ -10,6 +10,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -61,14 +62,8 @@ impl World for RealWorld {
             What::Directory => fs::create_dir(path),
             What::File { bytes, .. } => fs::write(path, bytes),
             What::Symlink(target) => symlink(OsString::from_vec(target.clone()), path),
-            What::Special => rustix::fs::mknodat(
-                rustix::fs::CWD,
-                path,
-                rustix::fs::FileType::Fifo,
-                rustix::fs::Mode::RUSR,
-                0,
-            )
-            .map_err(Into::into),
+            // A socket: its name stays when nobody listens any more.
+            What::Special => UnixListener::bind(path).map(drop),
         };
         made.unwrap_or_else(|error| panic!("put {}: {error}", path.display()));
         if let What::File { executable, .. } = what {

@@ -205,6 +205,16 @@ impl Targets for MemTargets {
         remove_if_empty(&mut disk, &job, &slots)
     }
 
+    async fn forget(&self, dir: PathBuf) -> PortResult<()> {
+        let placed = dir.parent().is_some_and(|place| place.ends_with("kept"));
+        let named = dir.file_name().and_then(|name| name.to_str());
+        if !placed || named.is_none_or(|name| name.parse::<sandbar_domain::JournalId>().is_err()) {
+            let message = format!("remove {}: it is no job of a kept place", dir.display());
+            return Err(PortError::new(Code::PathEscapes, message));
+        }
+        self.disk.hold().remove(&dir).map(|_| ())
+    }
+
     async fn settle(&self, job: Job) -> PortResult<Vec<Kept>> {
         let mut disk = self.disk.hold();
         let slots = Slots::of(&job);
