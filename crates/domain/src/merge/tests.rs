@@ -1,3 +1,4 @@
+//! The merge: laws, tables, and the same answers as `git merge-file`.
 #![allow(
     clippy::disallowed_methods,
     reason = "git is the foreign judge of a test"
