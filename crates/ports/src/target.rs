@@ -59,6 +59,11 @@ pub trait Targets: Send + Sync {
     /// Ends an executed job: removes what was staged and not needed, makes
     /// the kept bytes durable, and returns what is kept.
     async fn settle(&self, job: Job) -> PortResult<Vec<Kept>>;
+
+    /// Removes the directory of a job that is over, with all it keeps, once
+    /// retention has ended (STR-9). What is gone already is fine. Errors:
+    /// `path_escapes` for a directory that is not one of a kept place.
+    async fn forget(&self, dir: PathBuf) -> PortResult<()>;
 }
 
 /// Held while a root is written.

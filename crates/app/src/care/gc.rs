@@ -11,6 +11,7 @@ use sandbar_ports::objects::{Collected, Live};
 use sandbar_ports::store::{JournalQuery, PlanRecord, SandboxState};
 
 use crate::Sandbar;
+use crate::apply::Payload;
 
 /// How long what was stored last is left alone, since another process may be
 /// about to record it.
@@ -92,8 +93,17 @@ impl Sandbar {
                 report.places.push(sandbox.place.clone());
             }
         }
+        let entries = self
+            .parts
+            .store
+            .journal(JournalQuery::OfPlan(plan.plan.id))
+            .await?;
         if request.dry_run {
             return Ok(());
+        }
+        for entry in entries.iter().filter(|entry| !entry.phase.is_open()) {
+            let payload = Payload::decode(entry.version, &entry.payload)?;
+            self.parts.targets.forget(payload.job).await?;
         }
         let sequence = checkpoints.iter().map(|record| record.sequence).collect();
         self.parts

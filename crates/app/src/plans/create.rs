@@ -243,6 +243,7 @@ impl Sandbar {
             parent,
             changes,
             contents: self.parts.contents.clone(),
+            pool: Some(pool(&sandbox.place)),
             message: format!("sandbar: {} #{sequence} {message}", plan.plan.name),
             time: self.parts.clock.now_ms() / 1000,
         };

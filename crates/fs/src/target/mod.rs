@@ -21,6 +21,7 @@
 mod carry;
 mod contents;
 mod execute;
+mod forget;
 mod in_place;
 mod job;
 mod look;
@@ -139,5 +140,9 @@ impl Targets for FsTargets {
 
     async fn settle(&self, job: Job) -> PortResult<Vec<Kept>> {
         self.run(move |_| settle::settle(&job)).await
+    }
+
+    async fn forget(&self, dir: PathBuf) -> PortResult<()> {
+        self.run(move |_| forget::forget(&dir)).await
     }
 }

@@ -8,7 +8,7 @@ mod copying;
 pub(crate) mod create;
 pub(crate) mod place;
 mod pool;
-mod remove;
+pub(crate) mod remove;
 pub(crate) mod restore;
 mod transfer;
 mod writing;
