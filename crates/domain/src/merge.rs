@@ -14,6 +14,8 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 /// The largest side that is merged, in bytes.
 pub const MAX_BYTES: usize = 16 << 20;
+/// How many steps the search for differences may take: about a second.
+const MAX_STEPS: usize = 200_000_000;
 /// How many bytes at the head are searched for a NUL, as git does.
 const BINARY_PROBE: usize = 8000;
 /// The readings of the differences, each with whether the texts are read
@@ -31,7 +33,7 @@ pub enum MergeConflict {
     /// A NUL byte near the head of a side.
     #[error("it is not text")]
     Binary,
-    /// A side of more than 16 MiB.
+    /// A side of more than 16 MiB, or too many differences to search.
     #[error("it is too large to merge")]
     TooLarge,
     /// Both sides changed the same or touching lines.
@@ -101,6 +103,12 @@ impl<'a> Texts<'a> {
     }
 
     fn merge(&self) -> Result<Vec<u8>, MergeConflict> {
+        if ![&self.ours, &self.theirs]
+            .into_iter()
+            .all(|side| is_near(&self.base, side, MAX_STEPS))
+        {
+            return Err(MergeConflict::TooLarge);
+        }
         let ours = hunks(&self.base, &self.ours);
         let theirs = hunks(&self.base, &self.theirs);
         let mut out = Vec::with_capacity(self.ours.len().max(self.theirs.len()));
@@ -176,6 +184,42 @@ impl<'a> Texts<'a> {
     fn line(&self, number: u32) -> &'a [u8] {
         self.lines[usize::try_from(number).expect("32 bits fit usize")]
     }
+}
+
+/// Says whether the shortest script from `base` to `side` is found within a
+/// number of steps. The diff algorithms have no bound of their own that does
+/// not look at a clock.
+fn is_near(base: &[u32], side: &[u32], steps: usize) -> bool {
+    let head = base.iter().zip(side).take_while(|(a, b)| a == b).count();
+    let (base, side) = (&base[head..], &side[head..]);
+    let ends = base.iter().rev().zip(side.iter().rev());
+    let tail = ends.take_while(|(a, b)| a == b).count();
+    let (base, side) = (&base[..base.len() - tail], &side[..side.len() - tail]);
+    // Myers' greedy search, keeping only how far each diagonal came: index
+    // `limit + k` is diagonal `k` (position in base less position in side).
+    let limit = base.len() + side.len();
+    let mut reached = vec![0usize; 2 * limit + 3];
+    let mut left = steps;
+    for d in 0..=limit {
+        for k in (limit - d..=limit + d).step_by(2) {
+            let down = k == limit - d || (k != limit + d && reached[k] < reached[k + 2]);
+            let mut x = if down { reached[k + 2] } else { reached[k] + 1 };
+            let mut y = x + limit - k;
+            let start = x;
+            while x < base.len() && y < side.len() && base[x] == side[y] {
+                (x, y) = (x + 1, y + 1);
+            }
+            reached[k + 1] = x;
+            if x >= base.len() && y >= side.len() {
+                return true;
+            }
+            match left.checked_sub(1 + x - start) {
+                Some(rest) => left = rest,
+                None => return false,
+            }
+        }
+    }
+    true
 }
 
 /// Says for each line of `base` which line of `side` it is, where all readings

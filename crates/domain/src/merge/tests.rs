@@ -123,6 +123,37 @@ fn binary_and_huge_sides_conflict_by_name() {
     assert_eq!(merge3(b"a\n", b"a\n", &nul(0)), Ok(nul(0)));
 }
 
+#[test]
+fn a_search_without_end_is_given_up() {
+    // Long texts of few different lines in no order: no algorithm is quick.
+    let mut seed = 1u64;
+    let mut noise = || -> Vec<u8> {
+        (0..60_000)
+            .flat_map(|_| {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                [b'a' + (seed >> 60) as u8, b'\n']
+            })
+            .collect()
+    };
+    let (base, ours, theirs) = (noise(), noise(), noise());
+    assert_eq!(merge3(&base, &ours, &theirs), Err(MergeConflict::TooLarge));
+    // A long block that one side added is no such case.
+    let block: String = (0..5_000).map(|line| format!("new {line}\n")).collect();
+    let (ours, theirs) = (format!("a\nb\nc\n{block}"), "A\nb\nc\n");
+    let merged = merge("a\nb\nc\n", &ours, theirs).unwrap();
+    assert_eq!(merged, format!("A\nb\nc\n{block}"));
+}
+
+#[test]
+fn the_bound_finds_exactly_what_is_near() {
+    let (base, side) = ([1, 2, 3, 4, 5, 6], [1, 3, 4, 9, 5, 6, 7]);
+    assert!(is_near(&base, &side, 1_000));
+    assert!(!is_near(&base, &side, 3));
+    assert!(is_near(&[], &side, 1_000));
+    assert!(is_near(&base, &[], 1_000));
+    assert!(is_near(&[], &[], 0));
+}
+
 fn text() -> impl Strategy<Value = Vec<u8>> {
     (
         prop::collection::vec("[abc]{1,2}|\\}|", 0..14),
