@@ -20,6 +20,7 @@ const WORD: &str = "sandbar-data ";
 pub struct DataDir {
     path: PathBuf,
     dir: Dir,
+    writable: bool,
 }
 
 impl DataDir {
@@ -30,17 +31,8 @@ impl DataDir {
         refuse_network(&existing_part(path))?;
         files::make_dirs(path, 0o700)?;
         let data = Self::attach(path)?;
-        match data.version()? {
-            Some(_) => {}
-            None => {
-                // The first writer of several wins; all write the same.
-                files::write_atomic(
-                    &data.path.join("format"),
-                    format!("{WORD}{VERSION}\n").as_bytes(),
-                    0o600,
-                )?;
-            }
-        }
+        let is_new = data.version()?.is_none();
+        let mut made = is_new;
         for name in [
             "objects",
             "objects/packs",
@@ -50,9 +42,24 @@ impl DataDir {
             "checkpoints",
         ] {
             match sys::make_dir(&data.dir, name, 0o700) {
-                Ok(()) | Err(Errno::EXIST) => {}
+                Ok(()) => made = true,
+                Err(Errno::EXIST) => {}
                 Err(errno) => return Err(fail("make", data.path.join(name).display(), errno)),
             }
+        }
+        if made {
+            // What is stored later is only as durable as the way to it.
+            for dir in [&data.sub("objects")?, &data.dir] {
+                sys::sync_dir(dir).map_err(at("make durable", data.path.display()))?;
+            }
+        }
+        if is_new {
+            // The first writer of several wins; all write the same.
+            files::write_atomic(
+                &data.path.join("format"),
+                format!("{WORD}{VERSION}\n").as_bytes(),
+                0o600,
+            )?;
         }
         Ok(data)
     }
@@ -60,7 +67,8 @@ impl DataDir {
     /// Opens a data directory that exists, and writes nothing. Errors:
     /// `path_not_found` when there is none, and those of [`DataDir::open`].
     pub fn open_read_only(path: &Path) -> PortResult<Self> {
-        let data = Self::attach(path)?;
+        let mut data = Self::attach(path)?;
+        data.writable = false;
         refuse_network(&data.path)?;
         if data.version()?.is_none() {
             return Err(PortError::new(
@@ -74,7 +82,11 @@ impl DataDir {
     fn attach(path: &Path) -> PortResult<Self> {
         let path = files::canonicalize(path)?;
         let dir = sys::open_dir(&path).map_err(at("open", path.display()))?;
-        Ok(Self { path, dir })
+        Ok(Self {
+            path,
+            dir,
+            writable: true,
+        })
     }
 
     fn version(&self) -> PortResult<Option<u32>> {
@@ -108,6 +120,22 @@ impl DataDir {
     /// Returns its resolved path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Refuses what would write, where it was opened read-only.
+    pub(crate) fn check_writable(&self) -> PortResult<()> {
+        if self.writable {
+            return Ok(());
+        }
+        Err(PortError::new(
+            Code::ReadOnly,
+            format!("write to {}: it was opened read-only", self.path.display()),
+        ))
+    }
+
+    /// Says whether it may be written.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.writable
     }
 
     /// Returns the directory of the sandbox places.

@@ -68,13 +68,23 @@ impl FsEngine {
 
     /// Stores objects durably, in one transaction; the synchronous form.
     pub fn put_now(&self, contents: &[Vec<u8>]) -> PortResult<Vec<Hash>> {
+        self.0.data.check_writable()?;
         let transaction = self.0.store.begin()?;
         let hashes = contents
             .iter()
             .map(|bytes| transaction.put(bytes))
             .collect::<PortResult<_>>()?;
         transaction.commit()?;
+        self.0.store.compact_if_many()?;
         Ok(hashes)
+    }
+
+    async fn writing<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Inner) -> PortResult<T> + Send + 'static,
+    ) -> PortResult<T> {
+        self.0.data.check_writable()?;
+        self.blocking(call).await
     }
 
     async fn blocking<T: Send + 'static>(
@@ -96,6 +106,9 @@ impl Inner {
             Code::PathNotFound => PortError::new(Code::SandboxGone, error.message),
             _ => error,
         })?;
+        if request.install {
+            self.data.check_writable()?;
+        }
         let transaction = request.install.then(|| self.store.begin()).transpose()?;
         let cache = CacheFile::from(&request.cache);
         let scanned = scan(&Scan {
@@ -114,7 +127,7 @@ impl Inner {
             transaction.commit()?;
             self.store.compact_if_many()?;
         }
-        if let Some(bytes) = scanned.cache {
+        if let Some(bytes) = scanned.cache.filter(|_| self.data.is_writable()) {
             cache.save(&bytes);
         }
         Ok(Captured {
@@ -137,16 +150,16 @@ impl Workspaces for FsEngine {
     }
 
     async fn reserve(&self) -> PortResult<PathBuf> {
-        self.blocking(|inner| place::reserve(&inner.data)).await
+        self.writing(|inner| place::reserve(&inner.data)).await
     }
 
     async fn create(&self, request: Create) -> PortResult<Created> {
-        self.blocking(move |inner| create::create(&inner.store, &request))
+        self.writing(move |inner| create::create(&inner.store, &request))
             .await
     }
 
     async fn assemble(&self, request: Assemble) -> PortResult<()> {
-        self.blocking(move |_| assemble::assemble(&request)).await
+        self.writing(move |_| assemble::assemble(&request)).await
     }
 
     async fn capture(&self, request: Capture) -> PortResult<Captured> {
@@ -154,17 +167,17 @@ impl Workspaces for FsEngine {
     }
 
     async fn restore(&self, request: Restore) -> PortResult<Restored> {
-        self.blocking(move |inner| restore::restore(&inner.store, &request))
+        self.writing(move |inner| restore::restore(&inner.store, &request))
             .await
     }
 
     async fn retire(&self, place: PathBuf) -> PortResult<()> {
-        self.blocking(move |inner| place::retire(&inner.data, &place))
+        self.writing(move |inner| place::retire(&inner.data, &place))
             .await
     }
 
     async fn remove(&self, place: PathBuf) -> PortResult<()> {
-        self.blocking(move |inner| place::remove(&inner.data, &place))
+        self.writing(move |inner| place::remove(&inner.data, &place))
             .await
     }
 
@@ -200,7 +213,7 @@ impl Objects for FsEngine {
     }
 
     async fn collect(&self, live: Live) -> PortResult<Collected> {
-        self.blocking(move |inner| inner.store.collect(&live)).await
+        self.writing(move |inner| inner.store.collect(&live)).await
     }
 
     async fn verify(&self) -> PortResult<StoreHealth> {

@@ -79,23 +79,31 @@ pub fn write_atomic(path: &Path, content: &[u8], mode: u32) -> PortResult<()> {
     })
 }
 
-/// Makes a directory and its missing parents.
+/// Makes a directory and its missing parents, durably.
 pub fn make_dirs(path: &Path, mode: u32) -> PortResult<()> {
-    match sys::make_dir(CWD, path, mode) {
-        Ok(()) => Ok(()),
-        Err(Errno::EXIST) if is_dir(path) => Ok(()),
-        Err(Errno::NOENT) => {
-            let parent = path
-                .parent()
-                .ok_or_else(|| fail("make", path.display(), Errno::NOENT))?;
-            make_dirs(parent, mode)?;
-            match sys::make_dir(CWD, path, mode) {
-                Err(Errno::EXIST) if is_dir(path) => Ok(()),
-                other => other.map_err(at("make", path.display())),
-            }
-        }
-        Err(errno) => Err(fail("make", path.display(), errno)),
+    if is_dir(path) {
+        return Ok(());
     }
+    let shown = path.display();
+    if let Some(parent) = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+    {
+        make_dirs(parent, mode)?;
+    }
+    match sys::make_dir(CWD, path, mode) {
+        Ok(()) => {}
+        Err(Errno::EXIST) if is_dir(path) => return Ok(()),
+        Err(errno) => return Err(fail("make", &shown, errno)),
+    }
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let parent =
+        rustix::fs::openat(CWD, parent, flags, Mode::empty()).map_err(at("open", &shown))?;
+    sys::sync_dir(&parent).map_err(at("make durable", &shown))
 }
 
 fn errno_of(error: &std::io::Error) -> Errno {

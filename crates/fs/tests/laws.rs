@@ -121,7 +121,7 @@ proptest! {
         start in proptest::collection::vec(edit(), 0..25),
         edits in proptest::collection::vec(edit(), 1..25),
     ) {
-        let bench = Bench::new();
+        let bench = Bench::on_disk();
         for edit in &start {
             perform(&bench.source(), edit);
         }

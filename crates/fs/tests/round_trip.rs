@@ -37,7 +37,7 @@ fn fill(bench: &Bench) {
 
 #[test]
 fn a_copy_is_exact_and_the_original_untouched() {
-    let bench = Bench::new();
+    let bench = Bench::on_disk();
     fill(&bench);
     let before = sentinel(&bench.source());
     let sandbox = bench.sandbox();
@@ -90,7 +90,7 @@ fn a_copy_is_exact_and_the_original_untouched() {
 
 #[test]
 fn every_kind_of_change_is_seen_and_taken_back() {
-    let bench = Bench::new();
+    let bench = Bench::on_disk();
     fill(&bench);
     let sandbox = bench.sandbox();
     let root = sandbox.root();
@@ -147,7 +147,7 @@ fn every_kind_of_change_is_seen_and_taken_back() {
 
 #[test]
 fn what_did_not_change_is_not_touched_by_a_restore() {
-    let bench = Bench::new();
+    let bench = Bench::on_disk();
     fill(&bench);
     let sandbox = bench.sandbox();
     let root = sandbox.root();
@@ -174,7 +174,7 @@ fn what_did_not_change_is_not_touched_by_a_restore() {
 
 #[test]
 fn lookup_and_list_agree() {
-    let bench = Bench::new();
+    let bench = Bench::on_disk();
     fill(&bench);
     let sandbox = bench.sandbox();
     let tree = sandbox.created.tree;

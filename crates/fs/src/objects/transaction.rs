@@ -5,7 +5,8 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher as StdHasher};
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 use sandbar_domain::Hash;
 use sandbar_domain::hash::Hasher;
@@ -19,6 +20,8 @@ use crate::sys::{self, Errno, FileLock, at, fail};
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 1 << 20;
+/// Bytes of a pack between two early fsyncs.
+const EARLY: u64 = 8 << 20;
 /// Loose files held open until they are made durable together.
 const PENDING: usize = 64;
 
@@ -55,14 +58,19 @@ pub(crate) struct Transaction<'s> {
 
 #[derive(Debug, Default)]
 struct Inner {
-    file: Option<(std::sync::Arc<OwnedFd>, String)>,
+    file: Option<(Arc<OwnedFd>, String)>,
     buffer: Vec<u8>,
+    /// A written buffer, to be used again.
+    spare: Option<Vec<u8>>,
     /// Offset of the first byte of `buffer` in the file.
     flushed: u64,
     records: Vec<Record>,
     seen: HashedSet,
     fresh: HashSet<String>,
     pending: Vec<(OwnedFd, String, Hash)>,
+    /// An early fsync that runs, and how far the file was when it began.
+    early: Option<JoinHandle<Result<(), Errno>>>,
+    early_from: u64,
     shelves: HashSet<String>,
 }
 
@@ -164,7 +172,7 @@ impl Transaction<'_> {
             let name = names::random();
             let fd = sys::create_new(&self.store.tmp_dir, &name, 0o600)
                 .map_err(at("create", "a pack"))?;
-            inner.file = Some((std::sync::Arc::new(fd), name));
+            inner.file = Some((Arc::new(fd), name));
             inner.buffer.reserve(BUFFER);
             inner.buffer.extend_from_slice(HEAD);
         }
@@ -181,16 +189,39 @@ impl Transaction<'_> {
         if inner.buffer.len() < BUFFER {
             return Ok(());
         }
-        let full = std::mem::replace(&mut inner.buffer, Vec::with_capacity(BUFFER));
+        let spare = inner.spare.take().unwrap_or_default();
+        let mut full = std::mem::replace(&mut inner.buffer, spare);
         let at_offset = inner.flushed;
         inner.flushed += full.len() as u64;
-        let fd = inner.file.as_ref().map(|(fd, _)| std::sync::Arc::clone(fd));
+        let fd = inner.file.as_ref().map(|(fd, _)| Arc::clone(fd));
         drop(inner);
         if let Some(fd) = fd {
             sys::write_at(&*fd, &full, at_offset).map_err(at("write", "a pack"))?;
-            sys::start_writeback(&*fd, at_offset, full.len() as u64);
+            self.sync_early(&fd)?;
         }
+        full.clear();
+        self.inner().spare = Some(full);
         Ok(())
+    }
+
+    /// Makes what is written so far durable while more is added: the last
+    /// fsync would otherwise wait for the whole journal of the file system.
+    fn sync_early(&self, fd: &Arc<OwnedFd>) -> PortResult<()> {
+        let mut inner = self.inner();
+        if inner.flushed - inner.early_from < EARLY
+            || inner
+                .early
+                .as_ref()
+                .is_some_and(|early| !early.is_finished())
+        {
+            return Ok(());
+        }
+        inner.early_from = inner.flushed;
+        let fd = Arc::clone(fd);
+        let begun = std::thread::spawn(move || sys::sync_file(&*fd));
+        let before = inner.early.replace(begun);
+        drop(inner);
+        ended(before)
     }
 
     /// Starts a large object.
@@ -251,6 +282,8 @@ impl Transaction<'_> {
         if !shelves.is_empty() {
             sys::sync_dir(&self.store.loose_dir).map_err(at("make durable", "objects"))?;
         }
+        let early = self.inner().early.take();
+        ended(early)?;
         let mut inner = self.inner();
         let Some((fd, name)) = inner.file.as_ref().map(|(fd, n)| (fd.clone(), n.clone())) else {
             return Ok(());
@@ -277,9 +310,20 @@ impl Transaction<'_> {
     }
 }
 
+/// Waits for an early fsync; its failure is that of the whole addition.
+fn ended(early: Option<JoinHandle<Result<(), Errno>>>) -> PortResult<()> {
+    match early.map(JoinHandle::join) {
+        None | Some(Ok(Ok(()))) => Ok(()),
+        Some(Ok(Err(errno))) => Err(fail("make durable", "a pack", errno)),
+        Some(Err(_)) => Err(fail("make durable", "a pack", Errno::IO)),
+    }
+}
+
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
         let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // The directory of temporary files must not change under a collection.
+        let _ = ended(inner.early.take());
         if let Some((_, name)) = inner.file.take() {
             let _ = sys::remove_file(&self.store.tmp_dir, &name);
         }

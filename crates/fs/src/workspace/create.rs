@@ -80,15 +80,15 @@ fn fill(
     )?;
     finish_directories(&dest, &assembled, late)?;
     request.cancel.check()?;
-    transaction.commit()?;
-    // Nobody knows the new root yet, so its stats stand for this moment.
-    let cache = encode_cache(
-        &assembled,
-        sys::coarse_now_ns(),
-        generation,
-        true,
-        |_, _| true,
-    );
+    // The disk is waited for while the rest is put in order.
+    let (cache, files) = std::thread::scope(|scope| {
+        let commit = scope.spawn(|| transaction.commit());
+        // Nobody knows the new root yet, so its stats stand for this moment.
+        let now = sys::coarse_now_ns();
+        let cache = encode_cache(&assembled, now, generation, true, |_, _| true);
+        let files = copied_files(&assembled);
+        join(commit).map(|()| (cache, files))
+    })?;
     CacheFile::from(&CacheKey::Named {
         place: parent.to_owned(),
         name: "tree.cache",
@@ -102,15 +102,22 @@ fn fill(
             device: seen.stat.dev,
             inode: seen.stat.ino,
         },
-        tally: assembled.tally.clone(),
-        files: copied_files(assembled),
+        tally: assembled.tally,
+        files,
     })
 }
 
-fn copied_files(assembled: Assembled) -> Vec<CopiedFile> {
-    let mut files = Vec::new();
-    for node in assembled.nodes {
-        for leaf in node.leaves {
+fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn copied_files(assembled: &Assembled) -> Vec<CopiedFile> {
+    let count = assembled.nodes.iter().map(|node| node.leaves.len()).sum();
+    let mut files = Vec::with_capacity(count);
+    for node in &assembled.nodes {
+        for leaf in &node.leaves {
             let path = RelPath::child(node.path.as_ref(), &leaf.name)
                 .expect("the walk made this path before");
             files.push(CopiedFile {

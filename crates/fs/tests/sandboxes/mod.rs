@@ -43,7 +43,19 @@ impl Held {
 }
 
 impl Bench {
+    /// In memory, where durability is not the question.
     pub fn new() -> Self {
+        let memory = Path::new("/dev/shm");
+        let temp = if memory.is_dir() {
+            tempfile::tempdir_in(memory)
+        } else {
+            tempfile::tempdir()
+        };
+        Self::over(Held::Owned(temp.unwrap()))
+    }
+
+    /// On a disk, with its stamps.
+    pub fn on_disk() -> Self {
         Self::over(Held::Owned(tempfile::tempdir().unwrap()))
     }
 
