@@ -89,9 +89,9 @@ fn git_takes_every_kind_of_patch() {
     const EDITED: &[u8] = b"one\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\nend";
     const BINARY: &[u8] =
         b"\0\x01\x02binary\xff\xfe\n\0more bytes than one line of base 85 can hold, surely";
-    let file = |bytes| Some((Kind::File, bytes));
-    let exe = |bytes| Some((Kind::Executable, bytes));
-    let link = |bytes| Some((Kind::Symlink, bytes));
+    let file = |bytes: &'static [u8]| Some((Kind::File, bytes));
+    let exe = |bytes: &'static [u8]| Some((Kind::Executable, bytes));
+    let link = |bytes: &'static [u8]| Some((Kind::Symlink, bytes));
     for (name, path, old, new) in [
         ("two hunks, last line open", "a", file(LONG), file(EDITED)),
         ("last line closed", "a", file(EDITED), file(LONG)),
