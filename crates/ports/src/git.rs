@@ -147,6 +147,9 @@ pub struct HideRequest {
     pub changes: Vec<Change>,
     /// The content of changed files and symlink targets by hash.
     pub contents: Arc<dyn Contents>,
+    /// The pool of the sandbox's immutable objects: those of hidden commits
+    /// are linked into it, so that no rollback takes them away.
+    pub pool: Option<PathBuf>,
     /// The message.
     pub message: String,
     /// Seconds since 1970.

@@ -3,6 +3,7 @@
 //! are: no filter, no end-of-line conversion, no identity needed.
 
 mod left;
+mod sink;
 mod trees;
 
 pub(crate) use left::left_inside;
@@ -17,6 +18,7 @@ use sandbar_ports::effect::effect;
 use sandbar_ports::git::HideRequest;
 use sandbar_ports::{PortError, PortResult};
 
+use self::sink::Sink;
 use crate::open::{Scope, failed, open};
 use crate::refs::HIDDEN;
 
@@ -26,14 +28,19 @@ const EMAIL: &str = "sandbar@localhost";
 
 /// Writes the commit and its ref; returns the commit's id.
 pub(crate) fn hide(request: &HideRequest, scope: Scope) -> PortResult<String> {
-    let repository = open(&request.root, scope)?;
-    let parent = match &request.parent {
-        Some(parent) => Some(object_id(parent)?),
-        None => None,
-    };
+    let mut repository = open(&request.root, scope)?;
+    let parent = request.parent.as_deref().map(object_id).transpose()?;
+    if let (Some(parent), Some(pool)) = (parent, &request.pool)
+        && !repository.has_object(parent)
+    {
+        // Someone inside deleted hidden refs and pruned, or began anew.
+        sink::link_back(pool, repository.objects.store_ref().path())?;
+        repository = open(&request.root, scope)?;
+    }
+    let mut sink = Sink::new(&repository, request.pool.as_deref(), parent.is_none());
     let tree = match parent {
-        Some(parent) => trees::changed(&repository, parent, request)?,
-        None => trees::whole(&repository, request)?,
+        Some(parent) => trees::changed(&mut sink, parent, request)?,
+        None => trees::whole(&mut sink, request)?,
     };
     let seconds = request.time;
     let author = signature(seconds);
@@ -46,9 +53,7 @@ pub(crate) fn hide(request: &HideRequest, scope: Scope) -> PortResult<String> {
         parents: parent.into_iter().collect(),
         extra_headers: Vec::new(),
     };
-    let id = effect("git-object", || repository.write_object(&commit))
-        .map_err(failed("write a hidden commit"))?
-        .detach();
+    let id = sink.write(&commit)?;
     let edit = RefEdit {
         change: Change::Update {
             log: LogChange {

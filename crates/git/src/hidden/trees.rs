@@ -6,17 +6,18 @@ use gix::ObjectId;
 use gix::bstr::BStr;
 use gix::objs::tree::{Entry, EntryKind};
 use sandbar_domain::{Change, Code, Kind, RelPath};
-use sandbar_ports::effect::effect;
 use sandbar_ports::git::HideRequest;
 use sandbar_ports::{PortError, PortResult};
 
+use super::sink::Sink;
 use crate::index::{Index, mode};
 use crate::open::failed;
 use crate::reading;
 
 /// Makes the tree of everything. What the index knows by stat is not read:
 /// its object is there already.
-pub(super) fn whole(repository: &gix::Repository, request: &HideRequest) -> PortResult<ObjectId> {
+pub(super) fn whole(sink: &mut Sink<'_>, request: &HideRequest) -> PortResult<ObjectId> {
+    let repository = sink.repository;
     let index = index_of(repository);
     let links = Gitlinks::of(&index);
     let converts = converts(repository, &index);
@@ -52,7 +53,7 @@ pub(super) fn whole(repository: &gix::Repository, request: &HideRequest) -> Port
             .filter(|entry| !converts || has_size(repository, entry.id(), entry.stat().size));
         let id = match clean {
             Some(entry) => entry.id(),
-            None => blob(repository, request, new.hash)?,
+            None => sink.blob(&request.contents.read(new.hash)?)?,
         };
         leaves.push((path.to_vec(), kind, id));
     }
@@ -61,15 +62,16 @@ pub(super) fn whole(repository: &gix::Repository, request: &HideRequest) -> Port
     }
     leaves.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     leaves.dedup_by(|a, b| a.0 == b.0);
-    build(repository, &leaves, 0)
+    build(sink, &leaves, 0)
 }
 
 /// Makes the tree that differs from that of `parent` by the changes.
 pub(super) fn changed(
-    repository: &gix::Repository,
+    sink: &mut Sink<'_>,
     parent: ObjectId,
     request: &HideRequest,
 ) -> PortResult<ObjectId> {
+    let repository = sink.repository;
     let what = || format!("read the hidden commit {parent}");
     let before = repository
         .find_commit(parent)
@@ -95,7 +97,7 @@ pub(super) fn changed(
         let Some(kind) = entry_kind(new.kind) else {
             continue;
         };
-        let id = blob(repository, request, new.hash)?;
+        let id = sink.blob(&request.contents.read(new.hash)?)?;
         editor
             .upsert(components(&change.path), kind, id)
             .map_err(failed(format!("put {} into a tree", change.path)))?;
@@ -107,7 +109,7 @@ pub(super) fn changed(
             .map_err(failed("put a submodule into a tree"))?;
     }
     editor
-        .write(|tree| effect("git-object", || repository.write_object(tree)).map(gix::Id::detach))
+        .write(|tree| sink.write(tree).map_err(gix::Error::from_error))
         .map_err(failed("write the tree of a hidden commit"))
 }
 
@@ -136,17 +138,6 @@ fn same_type(mode: u32, kind: Kind) -> bool {
         mode::SYMLINK => kind == Kind::Symlink,
         _ => false,
     }
-}
-
-fn blob(
-    repository: &gix::Repository,
-    request: &HideRequest,
-    hash: sandbar_domain::Hash,
-) -> PortResult<ObjectId> {
-    let bytes = request.contents.read(hash)?;
-    effect("git-object", || repository.write_blob(&bytes))
-        .map(gix::Id::detach)
-        .map_err(failed("write a blob"))
 }
 
 fn has_size(repository: &gix::Repository, id: ObjectId, size: u32) -> bool {
@@ -206,7 +197,7 @@ impl Gitlinks {
 
 /// Writes the trees of sorted leaves; `skip` bytes of each path are done.
 fn build(
-    repository: &gix::Repository,
+    sink: &mut Sink<'_>,
     leaves: &[(Vec<u8>, EntryKind, ObjectId)],
     skip: usize,
 ) -> PortResult<ObjectId> {
@@ -226,7 +217,7 @@ fn build(
         };
         let prefix = &path[..=skip + slash];
         let length = leaves[at..].partition_point(|(path, ..)| path.starts_with(prefix));
-        let oid = build(repository, &leaves[at..at + length], prefix.len())?;
+        let oid = build(sink, &leaves[at..at + length], prefix.len())?;
         entries.push(Entry {
             mode: EntryKind::Tree.into(),
             filename: rest[..slash].into(),
@@ -244,9 +235,5 @@ fn build(
             "write a tree: a name is a file and a directory at once",
         ));
     }
-    effect("git-object", || {
-        repository.write_object(gix::objs::Tree { entries })
-    })
-    .map(gix::Id::detach)
-    .map_err(failed("write a tree"))
+    sink.write(&gix::objs::Tree { entries })
 }

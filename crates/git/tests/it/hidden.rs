@@ -114,6 +114,7 @@ fn hidden_commits_hold_the_working_tree() {
             parent,
             changes,
             contents: Arc::new(known),
+            pool: Some(made.pool.clone()),
             message: format!("checkpoint {number}"),
             time: 1_700_000_000,
         }))
@@ -166,6 +167,92 @@ fn hidden_commits_hold_the_working_tree() {
     assert_eq!(git(&root, &["for-each-ref", "refs/sandbar"]), "");
 }
 
+/// Takes away what a rollback to the base takes away: every object that the
+/// pool does not keep; and links back what it keeps.
+fn roll_back_objects(git_dir: &Path, pool: &Path) {
+    let objects = git_dir.join("objects");
+    std::fs::remove_dir_all(&objects).unwrap();
+    std::fs::create_dir_all(objects.join("pack")).unwrap();
+    for entry in std::fs::read_dir(pool).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap().replace('!', "/");
+        std::fs::create_dir_all(objects.join(&name).parent().unwrap()).unwrap();
+        std::fs::hard_link(entry.path(), objects.join(name)).unwrap();
+    }
+}
+
+#[test]
+fn hidden_commits_outlive_a_rollback_and_a_prune() {
+    let place = Place::new();
+    let root = place.repository("repo");
+    write(&root, "dir/deep/file", "deep\n");
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "-qm", "more"]);
+    git(&root, &["gc", "-q"]);
+    let made = sandbox(&place, "box", &root);
+    let inside = &made.root;
+    let mut known = Known::default();
+    let mut states = vec![HashMap::new()];
+    let mut commits: Vec<String> = Vec::new();
+    let mut hide = |known: &mut Known, states: &mut Vec<HashMap<RelPath, Entry>>| {
+        let now = scan(inside, &made.saved, known);
+        let request = HideRequest {
+            root: inside.clone(),
+            plan: plan(),
+            sequence: u64::try_from(commits.len()).unwrap(),
+            parent: commits.last().cloned(),
+            changes: changes(&states[states.len() - 1], &now),
+            contents: Arc::new(Known(known.0.clone())),
+            pool: Some(made.pool.clone()),
+            message: "checkpoint".to_owned(),
+            time: 0,
+        };
+        states.push(now);
+        commits.push(run(GIT.hide(request)).unwrap());
+        commits.clone()
+    };
+    hide(&mut known, &mut states);
+    // The agent commits and packs: its objects are no part of the pool.
+    git(inside, &["checkout", "-qb", "side"]);
+    write(inside, "dir/deep/file", "changed\n");
+    write(inside, "new.txt", "new\n");
+    git(inside, &["add", "."]);
+    git(inside, &["commit", "-qm", "agent"]);
+    git(inside, &["repack", "-qad"]);
+    hide(&mut known, &mut states);
+    write(inside, "loose.txt", "loose\n");
+    git(inside, &["add", "."]);
+    let hidden = hide(&mut known, &mut states);
+
+    git(inside, &["checkout", "-qf", "main"]);
+    git(inside, &["branch", "-qD", "side"]);
+    git(inside, &["reflog", "expire", "--expire=now", "--all"]);
+    roll_back_objects(&inside.join(".git"), &made.pool);
+    git(inside, &["fsck", "--strict", "--no-dangling"]);
+    git(inside, &["log", "--all", "--stat"]);
+    let blob = git(inside, &["show", &format!("{}:dir/deep/file", hidden[1])]);
+    assert_eq!(blob, "changed\n");
+
+    // Even without its refs, the next one finds its parent.
+    git(inside, &["pack-refs", "--all"]);
+    for number in 0..3 {
+        git(
+            inside,
+            &[
+                "update-ref",
+                "-d",
+                &format!("refs/sandbar/{}/{number}", plan()),
+            ],
+        );
+    }
+    git(inside, &["gc", "-q", "--prune=now"]);
+    std::fs::remove_dir_all(inside.join(".git/objects/pack")).unwrap();
+    std::fs::create_dir_all(inside.join(".git/objects/pack")).unwrap();
+    let hidden = hide(&mut known, &mut states);
+    assert_eq!(git(inside, &["rev-list", "--count", &hidden[3]]), "4\n");
+    git(inside, &["fsck", "--strict", "--no-dangling"]);
+}
+
 #[test]
 fn submodules_stay_submodules_and_conversions_are_undone() {
     let place = Place::new();
@@ -195,6 +282,7 @@ fn submodules_stay_submodules_and_conversions_are_undone() {
         parent: None,
         changes: changes(&HashMap::new(), &now),
         contents: Arc::new(known),
+        pool: None,
         message: "base".to_owned(),
         time: 0,
     }))
