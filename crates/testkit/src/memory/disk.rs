@@ -2,7 +2,7 @@
 //!
 //! What holds at every moment: the parent of every node is a directory, so
 //! that no path leads through a file or symlink. Nothing follows a symlink
-//! but [`MemDisk::resolve`].
+//! but [`Disk::resolve`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -54,7 +54,7 @@ impl What {
         }
     }
 
-    /// Returns what has no canonical content to keep but its own bytes.
+    /// Returns the bytes of a file or the target of a symlink.
     pub fn content(&self) -> Option<&[u8]> {
         match self {
             Self::File { bytes, .. } => Some(bytes),
