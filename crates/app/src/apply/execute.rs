@@ -1,17 +1,18 @@
 //! Carrying a decision out, and going on with it after a crash.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use sandbar_domain::apply::{PathOp, decode_ops, encode_ops};
 use sandbar_domain::journal::{JournalKind, Phase, Recovery};
 use sandbar_domain::plan::{PlanEvent, PlanState};
-use sandbar_domain::resource::{Resource, ResourceType};
+use sandbar_domain::resource::{Resource, ResourceType, Root};
 use sandbar_domain::{Change, Code, Hash};
 use sandbar_ports::git::{Checkout, Landfall, Landing, LandingRequest};
 use sandbar_ports::store::{
     JournalQuery, JournalRecord, JournalStep, PlanMark, PlanRecord, SandboxRecord,
 };
-use sandbar_ports::target::{Executed, Job, KeptPlace};
+use sandbar_ports::target::{Executed, Job, KeptPlace, RootLock};
 use sandbar_ports::{PortError, PortResult};
 
 use super::decide::{describe, warn};
@@ -19,6 +20,13 @@ use super::payload::{Payload, VERSION};
 use super::report::{ApplyReport, ApplyRequest, Conflict, Outcome, Resulting};
 use crate::Sandbar;
 use crate::config::Cleanup;
+
+/// How long an apply waits for others on the same root.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// How long it waits between two tries.
+const PAUSE: Duration = Duration::from_millis(20);
+/// When it says that it waits.
+const ANNOUNCED: Duration = Duration::from_millis(1000);
 
 impl Sandbar {
     /// Brings a plan's result to the real resource (section 9).
@@ -50,6 +58,26 @@ impl Sandbar {
                     let _ = self.lay_down(&plan, PlanEvent::ApplyRefused).await;
                 }
                 Err(error)
+            }
+        }
+    }
+
+    /// Takes the lock of a root, waiting for other applies: they are short,
+    /// and the decision is made under the lock, on what they left.
+    async fn lock_root(&self, root: &Root) -> PortResult<Box<dyn RootLock>> {
+        let mut waited = Duration::ZERO;
+        loop {
+            match self.parts.targets.lock(root.clone()).await {
+                Err(error) if error.code == Code::RootBusy && waited < PATIENCE => {
+                    if waited == ANNOUNCED {
+                        let path = root.path.display();
+                        (self.around.say)(&format!("waiting for another apply to {path}"));
+                    }
+                    self.around.cancel.check()?;
+                    tokio::time::sleep(PAUSE).await;
+                    waited += PAUSE;
+                }
+                other => return other,
             }
         }
     }
@@ -102,7 +130,7 @@ impl Sandbar {
             let message = format!("apply plan {}: {path}: {reason}", plan.plan.name);
             return Err(PortError::new(Code::UnsupportedEntry, message).with_subjects(all));
         }
-        let _lock = self.parts.targets.lock(resource.root.clone()).await?;
+        let _lock = self.lock_root(&resource.root).await?;
         let checkout = self.checkout_for(request, sandbox, resource).await?;
         let base = self.base_of(sandbox).await?.tree;
         let (changes, nested) = self.changes_to_apply(base, state.tree).await?;
@@ -477,7 +505,7 @@ impl Sandbar {
         plan: &PlanRecord,
     ) -> PortResult<Option<Outcome>> {
         let payload = Payload::decode(entry.version, &entry.payload)?;
-        let _lock = self.parts.targets.lock(payload.root()).await?;
+        let _lock = self.lock_root(&payload.root()).await?;
         let open = self.parts.store.journal(JournalQuery::Open).await?;
         let Some(entry) = open.into_iter().find(|open| open.id == entry.id) else {
             return Ok(None);

@@ -8,10 +8,11 @@ use sandbar_domain::plan::PlanState;
 use sandbar_domain::{Entry, Kind};
 use sandbar_ports::PortResult;
 use sandbar_ports::objects::{Collected, Live};
-use sandbar_ports::store::{JournalQuery, PlanRecord, SandboxState};
+use sandbar_ports::store::{JournalQuery, PlanRecord, SandboxRecord, SandboxState};
 
 use crate::Sandbar;
 use crate::apply::Payload;
+use crate::config::Cleanup;
 
 /// How long what was stored last is left alone, since another process may be
 /// about to record it.
@@ -60,7 +61,8 @@ impl Sandbar {
             if self.is_over(&plan, request) {
                 self.drop_plan(&plan, request, &mut report).await?;
             } else {
-                self.mark_plan(&plan, &mut live, &mut places).await?;
+                self.mark_plan(&plan, &mut live, &mut places, request.dry_run)
+                    .await?;
             }
         }
         self.drop_orphans(&places, request, &mut report).await?;
@@ -74,6 +76,15 @@ impl Sandbar {
         let ended = plan.plan.mark.state.is_terminal();
         let age = self.parts.clock.now_ms().saturating_sub(plan.changed_ms);
         ended && (request.now || age > self.config.retention_ms())
+    }
+
+    fn is_left_over(&self, plan: &PlanRecord, sandbox: &SandboxRecord) -> bool {
+        let ends = match self.config.cleanup() {
+            Cleanup::OnApply => plan.plan.mark.state == PlanState::Applied,
+            Cleanup::OnTerminal => plan.plan.mark.state.is_terminal(),
+            Cleanup::Manual => false,
+        };
+        ends && sandbox.state == SandboxState::Ready
     }
 
     async fn drop_plan(
@@ -126,8 +137,13 @@ impl Sandbar {
         plan: &PlanRecord,
         live: &mut Live,
         places: &mut HashSet<PathBuf>,
+        dry_run: bool,
     ) -> PortResult<()> {
         for sandbox in self.parts.store.sandboxes(plan.plan.id).await? {
+            // A process that died between an apply and its clean-up left this.
+            if self.is_left_over(plan, &sandbox) && !dry_run {
+                self.clean(&sandbox).await?;
+            }
             places.insert(sandbox.place.clone());
             live.objects.extend(sandbox.rules);
             if let Some(base) = sandbox.base {

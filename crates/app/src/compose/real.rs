@@ -65,7 +65,10 @@ pub async fn open(opening: Opening) -> PortResult<Sandbar> {
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
     };
-    Ok(Sandbar::new(parts, config, opening.around))
+    let mut around = opening.around;
+    // Roots are resolved paths, and the home directory is compared with them.
+    around.home = around.home.and_then(|home| files::canonicalize(&home).ok());
+    Ok(Sandbar::new(parts, config, around))
 }
 
 /// Returns the data directory: `SANDBAR_DATA_DIR`, else `sandbar` in
