@@ -191,10 +191,12 @@ impl Index {
     /// split index becomes whole, sparse directories are expanded.
     pub(crate) fn load(repository: &gix::Repository) -> PortResult<Self> {
         let path = repository.index_path().to_owned();
+        // Before the bytes: if the file is replaced meanwhile, more entries
+        // count as racily clean, never fewer.
+        let stamp = reading::stamp(&path);
         let Some(bytes) = reading::file(&path)? else {
             return Ok(Self::default());
         };
-        let stamp = reading::stamp(&path);
         let mut index = Self::parse(&bytes)?;
         if index.has(b"link") {
             let hash = repository.object_hash();

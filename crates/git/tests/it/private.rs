@@ -566,6 +566,23 @@ fn unusual_git_directories_are_copied() {
     let made = sandbox(&place, "box3", &linked);
     assert_eq!(judged(&made.root), judged(&linked));
 
+    git(&here, &["clone", "-q", "--bare", "library", "bare.git"]);
+    git(
+        &place.path("bare.git"),
+        &["worktree", "add", "-q", "../of-bare", "main"],
+    );
+    let of_bare = place.path("of-bare");
+    write(&of_bare, "a.txt", "changed\n");
+    let made = sandbox(&place, "box5", &of_bare);
+    for args in [
+        &["status", "--porcelain=v2"][..],
+        &["for-each-ref"],
+        &["ls-files", "-s"],
+    ] {
+        assert_eq!(git(&made.root, args), git(&of_bare, args), "{args:?}");
+    }
+    git(&made.root, &["fsck", "--strict", "--no-dangling"]);
+
     // Settings of one working tree alone come along.
     git(&here, &["clone", "-q", "library", "main"]);
     let main = place.path("main");
