@@ -101,8 +101,9 @@ impl Phase {
     pub fn recovery(self) -> Recovery {
         match self {
             Self::Staging => Recovery::Sweep,
-            Self::Decided | Self::NeedsAttention => Recovery::RollForward,
-            Self::Undoing => Recovery::RollBack,
+            Self::Decided => Recovery::RollForward,
+            // It got stuck while it was taken back: that is what goes on.
+            Self::Undoing | Self::NeedsAttention => Recovery::RollBack,
             Self::Done | Self::Aborted => Recovery::Nothing,
         }
     }
