@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use sandbar_domain::Kind;
 use sandbar_ports::objects::Objects as _;
-use sandboxes::{Bench, sentinel, tar_digest, wait};
+use sandboxes::{Bench, access_times, sentinel, tar_digest, wait};
 
 fn chmod(path: &std::path::Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -39,8 +39,11 @@ fn fill(bench: &Bench) {
 fn a_copy_is_exact_and_the_original_untouched() {
     let bench = Bench::on_disk();
     fill(&bench);
-    let before = sentinel(&bench.source());
+    let read = access_times(&bench.source());
     let sandbox = bench.sandbox();
+    assert_eq!(access_times(&bench.source()), read);
+    let before = sentinel(&bench.source());
+    bench.sandbox();
     assert_eq!(sentinel(&bench.source()), before);
     assert_eq!(tar_digest(&bench.source()), tar_digest(&sandbox.root()));
     for path in [

@@ -47,8 +47,11 @@ impl ObjectStore {
         let _lock = self.lock_for_collection()?;
         self.refresh()?;
         let reached = self.mark(live)?;
-        let grace = i128::from(live.grace_ms) * 1_000_000;
-        let cut = sys::coarse_now_ns() - grace;
+        let cut = match live.grace_ms {
+            // A stamp can be finer than the clock, so it proves nothing here.
+            0 => i128::MAX,
+            grace => sys::coarse_now_ns() - i128::from(grace) * 1_000_000,
+        };
         let mut fates = self.judge(&reached, cut)?;
         choose_small(&mut fates);
         let doomed: Vec<_> = self

@@ -52,13 +52,17 @@ impl From<Dir> for OwnedFd {
 impl Dir {
     /// Opens the same directory again, with an offset of its own.
     pub fn reopen(&self) -> Result<Self, Errno> {
-        rustix::fs::openat(&self.0, c".", DIRECTORY, Mode::empty()).map(Self)
+        quietly(|quiet| rustix::fs::openat(&self.0, c".", DIRECTORY | quiet, Mode::empty()))
+            .map(Self)
     }
 
     /// Opens the directory `name` in this one, never through a symlink.
     pub fn child(&self, name: impl Arg) -> Result<Self, Errno> {
-        retry(|| rustix::fs::openat(&self.0, name.as_cow_c_str()?, DIRECTORY, Mode::empty()))
-            .map(Self)
+        let name = name.as_cow_c_str()?;
+        quietly(|quiet| {
+            retry(|| rustix::fs::openat(&self.0, &*name, DIRECTORY | quiet, Mode::empty()))
+        })
+        .map(Self)
     }
 
     /// Opens the directory `rel` beneath this one (`None`: this one again).
@@ -66,7 +70,10 @@ impl Dir {
     pub fn beneath(&self, rel: Option<&RelPath>, one_mount: bool) -> Result<Self, Errno> {
         match rel {
             None => self.reopen(),
-            Some(rel) => open_beneath(&self.0, rel.as_str(), DIRECTORY, one_mount).map(Self),
+            Some(rel) => {
+                quietly(|quiet| open_beneath(&self.0, rel.as_str(), DIRECTORY | quiet, one_mount))
+                    .map(Self)
+            }
         }
     }
 
@@ -149,6 +156,15 @@ pub fn open_beneath(
     let rel = rel.as_cow_c_str()?;
     let flags = flags | OFlags::CLOEXEC;
     retry(|| rustix::fs::openat2(&dir, &*rel, flags, Mode::empty(), resolve))
+}
+
+/// Opens without touching the access time, which takes the owner or a
+/// privilege, and else as usual.
+pub(super) fn quietly<T>(open: impl Fn(OFlags) -> Result<T, Errno>) -> Result<T, Errno> {
+    match open(OFlags::NOATIME) {
+        Err(Errno::PERM) => open(OFlags::empty()),
+        other => other,
+    }
 }
 
 /// Repeats a call that was interrupted, or whose resolution raced (EAGAIN).

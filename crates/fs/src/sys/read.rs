@@ -8,16 +8,18 @@ use rustix::fs::{Mode, OFlags, RawDir};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
-use super::dir::retry;
+use super::dir::{quietly, retry};
 use super::stat::{Seen, Type, stat_fd};
 
 /// Opens `name` in `dir` for reading, without following a symlink (ELOOP) and
-/// without waiting for a FIFO, and looks at it. The caller checks the type.
+/// without waiting for a FIFO, and looks at it. Reading leaves no trace in
+/// the access time where the kernel allows it. The caller checks the type.
 pub fn open_readable(dir: impl AsFd, name: impl Arg) -> Result<(OwnedFd, Seen), Errno> {
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let name = name.as_cow_c_str()?;
-    let fd = retry(|| rustix::fs::openat(&dir, &*name, flags, Mode::empty()))?;
+    let fd =
+        quietly(|quiet| retry(|| rustix::fs::openat(&dir, &*name, flags | quiet, Mode::empty())))?;
     let seen = stat_fd(&fd)?;
     Ok((fd, seen))
 }
