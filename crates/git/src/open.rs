@@ -9,6 +9,8 @@ use gix::sec::Trust;
 use sandbar_domain::Code;
 use sandbar_ports::{PortError, PortResult};
 
+use crate::reading;
+
 /// Where configuration comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
@@ -33,6 +35,30 @@ pub(crate) fn open(path: &Path, scope: Scope) -> PortResult<gix::Repository> {
                 format!("open repository {}: {}", path.display(), chain(&error)),
             )
         })
+}
+
+/// Opens the private git directory of a sandbox. What is done inside may have
+/// put a link in its place: nothing may be written through one.
+pub(crate) fn open_inside(root: &Path, scope: Scope) -> PortResult<gix::Repository> {
+    use rustix::fs::FileType;
+
+    let refused = |what: &str| {
+        PortError::new(
+            Code::RepositoryRefused,
+            format!("open repository {}: {what}", root.display()),
+        )
+    };
+    for name in [".git", ".git/objects", ".git/refs", ".git/refs/sandbar"] {
+        match reading::kind(&root.join(name)) {
+            Some(FileType::Directory) => {}
+            None if name == ".git/refs/sandbar" => {}
+            _ => return Err(refused(&format!("{name} is no directory"))),
+        }
+    }
+    if reading::present(&root.join(".git/commondir")) {
+        return Err(refused(".git has become part of another repository"));
+    }
+    open(root, scope)
 }
 
 fn options(scope: Scope) -> gix::open::Options {

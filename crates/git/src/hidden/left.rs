@@ -7,7 +7,7 @@ use std::path::Path;
 use sandbar_ports::PortResult;
 use sandbar_ports::git::Checkout;
 
-use crate::open::{Scope, failed, open};
+use crate::open::{Scope, failed, open, open_inside};
 use crate::refs::{self, Ref, Target};
 
 /// Describes branches, tags and stashes that are not in the repository.
@@ -16,7 +16,7 @@ pub(crate) fn left_inside(
     checkout: &Checkout,
     scope: Scope,
 ) -> PortResult<Vec<String>> {
-    let inside = open(root, scope)?;
+    let inside = open_inside(root, scope)?;
     let real = open(&checkout.root, scope)?;
     let there: HashMap<String, Target> = refs::all(&real)?
         .refs

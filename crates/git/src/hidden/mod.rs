@@ -19,7 +19,7 @@ use sandbar_ports::git::HideRequest;
 use sandbar_ports::{PortError, PortResult};
 
 use self::sink::Sink;
-use crate::open::{Scope, failed, open};
+use crate::open::{Scope, failed, open_inside};
 use crate::refs::HIDDEN;
 
 /// Who writes hidden commits.
@@ -28,14 +28,14 @@ const EMAIL: &str = "sandbar@localhost";
 
 /// Writes the commit and its ref; returns the commit's id.
 pub(crate) fn hide(request: &HideRequest, scope: Scope) -> PortResult<String> {
-    let mut repository = open(&request.root, scope)?;
+    let mut repository = open_inside(&request.root, scope)?;
     let parent = request.parent.as_deref().map(object_id).transpose()?;
     if let (Some(parent), Some(pool)) = (parent, &request.pool)
         && !repository.has_object(parent)
     {
         // Someone inside deleted hidden refs and pruned, or began anew.
         sink::link_back(pool, repository.objects.store_ref().path())?;
-        repository = open(&request.root, scope)?;
+        repository = open_inside(&request.root, scope)?;
     }
     let mut sink = Sink::new(&repository, request.pool.as_deref(), parent.is_none());
     let tree = match parent {
@@ -74,7 +74,7 @@ pub(crate) fn hide(request: &HideRequest, scope: Scope) -> PortResult<String> {
 /// Deletes the refs of pruned checkpoints; those that are gone already are
 /// none the worse.
 pub(crate) fn unhide(root: &Path, plan: PlanId, numbers: &[u64], scope: Scope) -> PortResult<()> {
-    let repository = open(root, scope)?;
+    let repository = open_inside(root, scope)?;
     let mut edits = Vec::new();
     for number in numbers {
         let name = ref_name(plan, *number)?;

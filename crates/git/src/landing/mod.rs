@@ -19,7 +19,7 @@ use sandbar_ports::{PortError, PortResult};
 use self::attributes::Attributes;
 use self::series::Series;
 use crate::hidden::object_id;
-use crate::open::{Scope, failed, open};
+use crate::open::{Scope, failed, open, open_inside};
 use crate::refs;
 
 /// Prepares commits: writes objects, moves no ref.
@@ -28,7 +28,7 @@ pub(crate) fn prepare(request: &LandingRequest, scope: Scope) -> PortResult<Land
     let real = open(&request.checkout.root, scope)?;
     refuse_signing(&real, request)?;
     let name = ref_name(&real, request)?;
-    let inside = open(&request.root, scope)?;
+    let inside = open_inside(&request.root, scope)?;
     let onto = onto(request)?;
     let base = request.base_head.as_deref().map(object_id).transpose()?;
 

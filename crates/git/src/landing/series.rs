@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use gix::ObjectId;
 use gix::bstr::BString;
+use gix::objs::tree::EntryKind;
 use sandbar_domain::Code;
 use sandbar_ports::git::LandingRequest;
 use sandbar_ports::{PortError, PortResult};
@@ -99,7 +100,8 @@ impl Series {
         Ok((tip, landed))
     }
 
-    /// Lists the paths that the series changes.
+    /// Lists the paths that the series changes. Refuses names that no tree of
+    /// an honest git has: they would lead out of a checkout.
     pub(super) fn paths(&self, inside: &gix::Repository) -> PortResult<Vec<BString>> {
         let mut paths = HashSet::new();
         for commit in &self.commits {
@@ -111,6 +113,21 @@ impl Series {
         }
         let mut paths: Vec<_> = paths.into_iter().collect();
         paths.sort();
+        let bad: Vec<String> = paths
+            .iter()
+            .filter(|path| path.split(|byte| *byte == b'/').any(is_refused))
+            .map(ToString::to_string)
+            .collect();
+        if !bad.is_empty() {
+            return Err(PortError::new(
+                Code::CommitRefused,
+                format!(
+                    "take over commits with impossible names: {}",
+                    bad.join(", ")
+                ),
+            )
+            .with_subjects(bad));
+        }
         Ok(paths)
     }
 
@@ -131,20 +148,41 @@ impl Series {
             .iter()
             .map(|change| change.path.as_str())
             .collect();
-        let mut swept: Vec<String> = trees::diff(inside, old, Some(tree_of(inside, head)?))?
+        let steps = trees::diff(inside, old, Some(tree_of(inside, head)?))?;
+        let mut notes: Vec<String> = steps
+            .iter()
+            .filter_map(|step| {
+                let (kind, id) = step.theirs?;
+                (kind == EntryKind::Commit).then(|| {
+                    format!(
+                        "submodule {} moves to {id}: that commit is not brought",
+                        step.path
+                    )
+                })
+            })
+            .collect();
+        let mut swept: Vec<String> = steps
             .into_iter()
+            .filter(|step| {
+                step.theirs
+                    .is_none_or(|(kind, _)| kind != EntryKind::Commit)
+            })
             .map(|step| step.path.to_string())
             .filter(|path| !changed.contains(&**path) || rest.dirty.contains(path))
             .collect();
         swept.truncate(20);
-        if swept.is_empty() {
-            return Ok(Vec::new());
+        if !swept.is_empty() {
+            notes.push(format!(
+                "the commits made inside hold changes that you had not committed: {}",
+                swept.join(", ")
+            ));
         }
-        Ok(vec![format!(
-            "the commits made inside hold changes that you had not committed: {}",
-            swept.join(", ")
-        )])
+        Ok(notes)
     }
+}
+
+fn is_refused(name: &[u8]) -> bool {
+    matches!(name, b"" | b"." | b"..") || name.eq_ignore_ascii_case(b".git")
 }
 
 fn parents(repository: &gix::Repository, commit: ObjectId) -> PortResult<Vec<ObjectId>> {

@@ -325,3 +325,47 @@ fn what_stays_inside_is_listed() {
         ]
     );
 }
+
+#[test]
+fn nothing_is_written_through_a_git_directory_that_leads_elsewhere() {
+    let place = Place::new();
+    let root = place.repository("repo");
+    let before = crate::fixture::digest(&root);
+    let real = root.join(".git");
+    let lead: [(&str, &dyn Fn(&Path)); 4] = [
+        ("gitfile", &|inside| {
+            std::fs::remove_dir_all(inside.join(".git")).unwrap();
+            write(inside, ".git", format!("gitdir: {}\n", real.display()));
+        }),
+        ("symlink", &|inside| {
+            std::fs::remove_dir_all(inside.join(".git")).unwrap();
+            symlink(&real, inside.join(".git")).unwrap();
+        }),
+        ("refs", &|inside| {
+            std::fs::remove_dir_all(inside.join(".git/refs")).unwrap();
+            symlink(real.join("refs"), inside.join(".git/refs")).unwrap();
+        }),
+        ("commondir", &|inside| {
+            write(inside, ".git/commondir", format!("{}\n", real.display()));
+        }),
+    ];
+    for (name, change) in lead {
+        let made = sandbox(&place, name, &root);
+        change(&made.root);
+        let error = run(GIT.hide(HideRequest {
+            root: made.root.clone(),
+            plan: plan(),
+            sequence: 0,
+            parent: None,
+            changes: Vec::new(),
+            contents: Arc::new(Known::default()),
+            pool: None,
+            message: "base".to_owned(),
+            time: 0,
+        }))
+        .unwrap_err();
+        assert_eq!(error.code, Code::RepositoryRefused, "{name}: {error}");
+        assert!(run(GIT.unhide(made.root.clone(), plan(), vec![0])).is_err());
+        assert_eq!(crate::fixture::digest(&root), before, "{name}");
+    }
+}

@@ -596,3 +596,74 @@ fn a_head_that_moved_between_preparing_and_landing_stays() {
     );
     assert!(!root.join(".git/index.lock").exists());
 }
+
+#[test]
+fn a_submodule_that_moves_is_told() {
+    let place = Place::new();
+    let library = place.repository("library");
+    let root = start(&place);
+    git(
+        &root,
+        &[
+            "submodule",
+            "add",
+            "-q",
+            library.to_str().unwrap(),
+            "library",
+        ],
+    );
+    git(&root, &["commit", "-qm", "library"]);
+    let mut plan = Plan::new(&place, &root);
+    let inside = plan.inside().to_owned();
+    write(&inside, "library/a.txt", "agent\n");
+    git(&inside.join("library"), &["commit", "-qam", "inside"]);
+    let moved = git(&inside.join("library"), &["rev-parse", "HEAD"]);
+    git(&inside, &["commit", "-qam", "bump"]);
+    let landing = plan.prepare();
+    let note = format!(
+        "submodule library moves to {}: that commit is not brought",
+        moved.trim()
+    );
+    assert_eq!(landing.notes, [note]);
+    assert_eq!(landing.commits.len(), 1);
+    plan.land(&landing).unwrap();
+    assert_eq!(subjects(&root), "bump\nlibrary\nsecond\nfirst\n");
+}
+
+#[test]
+fn hostile_trees_are_refused() {
+    let place = Place::new();
+    let root = start(&place);
+    let mut plan = Plan::new(&place, &root);
+    let inside = plan.inside().to_owned();
+    let blob = git(&inside, &["hash-object", "-w", "other.txt"]);
+    let inner = format!("100755 blob {}\tpost-checkout\n", blob.trim());
+    let make = |text: &str| {
+        use std::io::Write as _;
+        let mut child = std::process::Command::new("git")
+            .args(["mktree"])
+            .current_dir(&inside)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
+        let output = child.wait_with_output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let hooks = make(&inner);
+    let top = make(&format!("040000 tree {hooks}\t.GIT\n"));
+    let commit = git(
+        &inside,
+        &["commit-tree", "-p", "HEAD", "-m", "hostile", &top],
+    );
+    git(&inside, &["update-ref", "HEAD", commit.trim()]);
+    let error = plan.refused();
+    assert_eq!(error.code, Code::CommitRefused, "{error}");
+    assert_eq!(error.subjects, [".GIT/post-checkout"]);
+}
