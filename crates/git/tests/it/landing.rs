@@ -667,3 +667,47 @@ fn hostile_trees_are_refused() {
     assert_eq!(error.code, Code::CommitRefused, "{error}");
     assert_eq!(error.subjects, [".GIT/post-checkout"]);
 }
+
+#[test]
+fn linked_worktrees_packed_refs_and_odd_indexes_take_commits() {
+    let place = Place::new();
+    let root = start(&place);
+    git(
+        &root,
+        &["worktree", "add", "-q", "../linked", "-b", "topic"],
+    );
+    git(&root, &["pack-refs", "--all"]);
+    let linked = place.path("linked");
+    write(&linked, "staged.txt", "staged\n");
+    git(&linked, &["add", "staged.txt"]);
+    let main = (judged_refs(&root, "main"), status(&root));
+    for (number, prepare) in [
+        &["status"][..],
+        &["update-index", "--split-index"],
+        &["update-index", "--index-version", "4"],
+        &["update-index", "--untracked-cache"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        git(&linked, prepare);
+        let made = sandbox(&place, &format!("box{number}"), &linked);
+        let mut plan = Plan::with(&linked, made);
+        write(plan.inside(), "other.txt", format!("agent {number}\n"));
+        write(plan.inside(), &format!("dir/new{number}.txt"), "new\n");
+        let landing = plan.prepare();
+        plan.write();
+        plan.land(&landing).unwrap();
+        assert_eq!(status(&linked), "A  staged.txt\n", "{prepare:?}");
+        run(GIT.unland(discover(&linked), landing.clone())).unwrap();
+        plan.land(&landing).unwrap();
+        assert_eq!(status(&linked), "A  staged.txt\n", "{prepare:?}");
+        git(&linked, &["fsck", "--strict", "--no-dangling"]);
+    }
+    assert_eq!((judged_refs(&root, "main"), status(&root)), main);
+    assert_eq!(subjects(&linked).lines().count(), 6);
+}
+
+fn judged_refs(root: &Path, name: &str) -> String {
+    git(root, &["rev-parse", name])
+}
