@@ -71,7 +71,7 @@ impl Strategy {
 }
 
 /// A root on a file system: its path and what the path led to, so that a
-/// moved or replaced directory is recognised.
+/// replaced directory is noticed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Root {
     /// The absolute, resolved path.

@@ -26,10 +26,11 @@ use crate::exec::{Owner, View};
 /// Remembers plans and what belongs to them.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Returns the resource of this root and type, registering it with `new.id`
-    /// if there is none (by device and inode first, then by path; of several
-    /// that were once at a path the one seen there last). A resource found
-    /// keeps its id and gets the new root: it has moved, or was made anew.
+    /// Returns the resource of this type at this path, registering it with
+    /// `new.id` if there is none. A resource found keeps its id and gets the
+    /// new root, which was made anew where device or inode differ. A root that
+    /// was moved is a new resource: file systems give inodes out again, so
+    /// they do not prove that two paths are one place.
     async fn register(&self, new: Resource) -> PortResult<Resource>;
 
     /// Returns one resource.

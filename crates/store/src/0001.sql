@@ -8,9 +8,9 @@ CREATE TABLE resources (
     path BYTES NOT NULL,
     device BIGINT NOT NULL,
     inode BIGINT NOT NULL,
-    seen BIGINT NOT NULL
+    path_hash TEXT NOT NULL
 );
-CREATE UNIQUE INDEX resources_inode ON resources (kind, device, inode);
+CREATE UNIQUE INDEX resources_place ON resources (kind, path_hash);
 
 CREATE TABLE plans (
     id TEXT NOT NULL PRIMARY KEY,

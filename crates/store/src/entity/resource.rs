@@ -1,12 +1,16 @@
 //! Registered resources.
 
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use sandbar_domain::Hash;
 use sandbar_domain::resource::{Resource, ResourceType, Root};
 use sea_orm::entity::prelude::*;
 
 use crate::convert::{self, BadRow};
 
-/// One resource. `seen` grows whenever its root is found anew, so that of two
-/// that were once at one path the last one seen is taken.
+/// One resource. `path_hash` is what the index holds: PostgreSQL refuses
+/// to index paths of full length.
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "resources")]
 pub struct Model {
@@ -16,7 +20,7 @@ pub struct Model {
     pub path: Vec<u8>,
     pub device: i64,
     pub inode: i64,
-    pub seen: i64,
+    pub path_hash: String,
 }
 
 #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
@@ -24,8 +28,13 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
+/// Returns what a path is found by.
+pub(crate) fn path_hash(path: &Path) -> String {
+    Hash::of(path.as_os_str().as_bytes()).to_string()
+}
+
 /// Makes the row of a resource.
-pub(crate) fn to_row(resource: &Resource, seen: i64) -> Model {
+pub(crate) fn to_row(resource: &Resource) -> Model {
     let Resource { id, kind, root } = resource;
     let Root {
         path,
@@ -38,7 +47,7 @@ pub(crate) fn to_row(resource: &Resource, seen: i64) -> Model {
         path: convert::path_to_bytes(path),
         device: device.cast_signed(),
         inode: inode.cast_signed(),
-        seen,
+        path_hash: path_hash(path),
     }
 }
 
@@ -50,7 +59,7 @@ pub(crate) fn from_row(row: Model) -> Result<Resource, BadRow> {
         path,
         device,
         inode,
-        seen: _,
+        path_hash: _,
     } = row;
     Ok(Resource {
         id: convert::parse("resources", "id", &id)?,

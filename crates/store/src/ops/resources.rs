@@ -1,4 +1,4 @@
-//! Resources: registered once a root, followed when it moves.
+//! Resources: registered once a type and path.
 
 use async_trait::async_trait;
 use sandbar_domain::ResourceId;
@@ -6,11 +6,9 @@ use sandbar_domain::resource::Resource;
 use sandbar_ports::PortResult;
 use sea_orm::{
     ActiveModelTrait as _, ColumnTrait as _, ConnectionTrait, DatabaseConnection,
-    DatabaseTransaction, EntityTrait as _, IntoActiveModel as _, QueryFilter as _, QueryOrder as _,
+    DatabaseTransaction, EntityTrait as _, IntoActiveModel as _, QueryFilter as _,
 };
 
-use super::next;
-use crate::convert;
 use crate::entity::resource::{self, Column, Entity};
 use crate::error::Fault;
 use crate::transact::{Change, read, write};
@@ -18,7 +16,7 @@ use crate::transact::{Change, read, write};
 /// Registers a root, or returns what it is registered as.
 pub(super) async fn register(db: &DatabaseConnection, new: Resource) -> PortResult<Resource> {
     let change = Register(new);
-    // Nearly always it is there and has not moved: then nothing is written.
+    // Nearly always it is there and unchanged: then nothing is written.
     let found = read(
         db,
         || change.what(),
@@ -29,7 +27,7 @@ pub(super) async fn register(db: &DatabaseConnection, new: Resource) -> PortResu
     )
     .await?;
     match found {
-        Some((resource, _)) if resource.root == change.0.root => Ok(resource),
+        Some(resource) if resource.root == change.0.root => Ok(resource),
         _ => write(db, &change).await,
     }
 }
@@ -59,15 +57,14 @@ impl Change for Register {
 
     async fn perform(&self, tx: &DatabaseTransaction) -> Result<Resource, Fault> {
         let (resource, known) = match find(tx, &self.0).await? {
-            Some((found, _)) if found.root == self.0.root => return Ok(found),
-            Some((found, _)) => {
+            Some(found) if found.root == self.0.root => return Ok(found),
+            Some(found) => {
                 let root = self.0.root.clone();
                 (Resource { root, ..found }, true)
             }
             None => (self.0.clone(), false),
         };
-        let row = resource::to_row(&resource, next::<Entity>(tx, Column::Seen).await?);
-        let row = row.into_active_model();
+        let row = resource::to_row(&resource).into_active_model();
         if known {
             Entity::update(row.reset_all()).exec(tx).await?;
         } else {
@@ -77,26 +74,12 @@ impl Change for Register {
     }
 }
 
-/// Finds the resource of a root: by device and inode, else by path, where the
-/// one seen last is taken.
-async fn find(db: &impl ConnectionTrait, new: &Resource) -> Result<Option<(Resource, i64)>, Fault> {
-    let of_type = || Entity::find().filter(Column::Kind.eq(new.kind.word()));
-    let by_inode = of_type()
-        .filter(Column::Device.eq(new.root.device.cast_signed()))
-        .filter(Column::Inode.eq(new.root.inode.cast_signed()))
+/// Finds the resource of a type at a path.
+async fn find(db: &impl ConnectionTrait, new: &Resource) -> Result<Option<Resource>, Fault> {
+    let row = Entity::find()
+        .filter(Column::Kind.eq(new.kind.word()))
+        .filter(Column::PathHash.eq(resource::path_hash(&new.root.path)))
         .one(db)
         .await?;
-    let row = match by_inode {
-        Some(row) => Some(row),
-        None => {
-            of_type()
-                .filter(Column::Path.eq(convert::path_to_bytes(&new.root.path)))
-                .order_by_desc(Column::Seen)
-                .one(db)
-                .await?
-        }
-    };
-    let Some(row) = row else { return Ok(None) };
-    let seen = row.seen;
-    Ok(Some((resource::from_row(row)?, seen)))
+    Ok(row.map(resource::from_row).transpose()?)
 }

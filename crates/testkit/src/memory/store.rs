@@ -20,9 +20,7 @@ pub struct MemStore(Arc<Mutex<Tables>>);
 /// Everything, each list oldest first.
 #[derive(Debug, Default)]
 struct Tables {
-    /// With the number of the last time each was seen anew.
-    resources: Vec<(Resource, u64)>,
-    seen: u64,
+    resources: Vec<Resource>,
     /// With the next checkpoint's number.
     plans: Vec<(PlanRecord, u64)>,
     sandboxes: Vec<SandboxRecord>,
@@ -93,7 +91,7 @@ impl Tables {
     fn check_sandbox(&mut self, record: &SandboxRecord) -> PortResult<()> {
         plain([record.base_branch.as_deref(), record.base_head.as_deref()])?;
         self.plan(record.plan)?;
-        if !self.resources.iter().any(|(r, _)| r.id == record.resource) {
+        if !self.resources.iter().any(|r| r.id == record.resource) {
             return Err(internal("its resource is not in the store"));
         }
         let twin = self.sandboxes.iter().any(|other| {
@@ -116,44 +114,24 @@ impl Tables {
 impl Store for MemStore {
     async fn register(&self, new: Resource) -> PortResult<Resource> {
         let mut tables = self.tables();
-        let tables = &mut *tables;
-        let alike = |resource: &Resource| resource.kind == new.kind;
-        let by_inode = tables.resources.iter().position(|(resource, _)| {
-            alike(resource)
-                && (resource.root.device, resource.root.inode) == (new.root.device, new.root.inode)
-        });
-        let by_path = || {
-            let at_path = tables.resources.iter().enumerate();
-            at_path
-                .filter(|(_, (resource, _))| alike(resource) && resource.root.path == new.root.path)
-                .max_by_key(|(_, (_, seen))| *seen)
-                .map(|(index, _)| index)
-        };
-        let index = match by_inode.or_else(by_path) {
-            Some(index) if tables.resources[index].0.root == new.root => {
-                return Ok(tables.resources[index].0.clone());
-            }
-            Some(index) => {
-                tables.resources[index].0.root = new.root;
-                index
-            }
-            None if tables.resources.iter().any(|(r, _)| r.id == new.id) => {
-                return Err(internal("an id that is taken"));
-            }
-            None => {
-                tables.resources.push((new, 0));
-                tables.resources.len() - 1
-            }
-        };
-        tables.seen += 1;
-        tables.resources[index].1 = tables.seen;
-        Ok(tables.resources[index].0.clone())
+        let known = tables
+            .resources
+            .iter_mut()
+            .find(|known| known.kind == new.kind && known.root.path == new.root.path);
+        if let Some(known) = known {
+            known.root = new.root;
+            return Ok(known.clone());
+        }
+        if tables.resources.iter().any(|known| known.id == new.id) {
+            return Err(internal("an id that is taken"));
+        }
+        tables.resources.push(new.clone());
+        Ok(new)
     }
 
     async fn resource(&self, id: ResourceId) -> PortResult<Option<Resource>> {
         let tables = self.tables();
-        let found = tables.resources.iter().find(|(r, _)| r.id == id);
-        Ok(found.map(|(resource, _)| resource.clone()))
+        Ok(tables.resources.iter().find(|r| r.id == id).cloned())
     }
 
     async fn add_plan(&self, plan: NewPlan) -> PortResult<PlanRecord> {
@@ -166,7 +144,7 @@ impl Store for MemStore {
         if tables.plans.iter().any(|(r, _)| r.plan.id == plan.id) {
             return Err(internal("an id that is taken"));
         }
-        if !tables.resources.iter().any(|(r, _)| r.id == plan.resource) {
+        if !tables.resources.iter().any(|r| r.id == plan.resource) {
             return Err(internal("its resource is not in the store"));
         }
         let last = tables.plans.last().map_or(0, |(record, _)| record.sequence);

@@ -53,10 +53,12 @@ pub(super) async fn types_are_apart(world: Arc<dyn StoreWorld>) {
     }
 }
 
-pub(super) async fn a_moved_root_is_followed(world: Arc<dyn StoreWorld>) {
+pub(super) async fn a_root_elsewhere_is_a_new_resource(world: Arc<dyn StoreWorld>) {
     let store = world.open().await;
     let old = done(store.register(sample::resource(1)).await, "registering");
-    let moved = Resource {
+    // Moved, or a stranger that was given the inode of what was deleted: the
+    // plans of one must never come to the other.
+    let elsewhere = Resource {
         id: sample::resource_id(2),
         root: Root {
             path: "/elsewhere".into(),
@@ -64,21 +66,21 @@ pub(super) async fn a_moved_root_is_followed(world: Arc<dyn StoreWorld>) {
         },
         ..old.clone()
     };
-    let expected = Resource {
-        id: old.id,
-        ..moved.clone()
-    };
-    let found = done(store.register(moved).await, "registering a moved root");
-    assert_eq!(
-        found, expected,
-        "device and inode decide; the path is brought up to date"
+    let found = done(
+        store.register(elsewhere.clone()).await,
+        "registering another path",
     );
+    assert_eq!(found, elsewhere, "an inode does not make two paths one");
     let store = world.open().await;
-    assert_eq!(
-        done(store.resource(old.id).await, "a read"),
-        Some(expected),
-        "the new path must be remembered"
-    );
+    for resource in [old, elsewhere] {
+        assert_eq!(
+            done(store.resource(resource.id).await, "a read"),
+            Some(resource.clone()),
+            "each has its own place"
+        );
+        let found = done(store.register(resource.clone()).await, "registering again");
+        assert_eq!(found, resource, "each is found by its path");
+    }
 }
 
 pub(super) async fn a_root_made_anew_keeps_its_resource(world: Arc<dyn StoreWorld>) {
@@ -100,7 +102,7 @@ pub(super) async fn a_root_made_anew_keeps_its_resource(world: Arc<dyn StoreWorl
     let found = done(store.register(anew).await, "registering a root made anew");
     assert_eq!(
         found, expected,
-        "the path decides where no inode is known; device and inode are brought up to date"
+        "the path decides; device and inode are brought up to date"
     );
     assert_eq!(
         done(world.open().await.resource(old.id).await, "a read"),
@@ -108,34 +110,35 @@ pub(super) async fn a_root_made_anew_keeps_its_resource(world: Arc<dyn StoreWorl
     );
 }
 
-pub(super) async fn of_two_at_one_path_the_last_seen_wins(world: Arc<dyn StoreWorld>) {
+pub(super) async fn places_may_change_their_inodes_with_each_other(world: Arc<dyn StoreWorld>) {
     let store = world.open().await;
     let one = done(store.register(sample::resource(1)).await, "registering");
     let two = done(store.register(sample::resource(2)).await, "registering");
-    // The first moves to where the second was; then that path is made anew.
-    let at_two = |id, inode| Resource {
-        id,
+    let with_inode = |resource: &Resource, inode| Resource {
         root: Root {
             inode,
-            ..two.root.clone()
+            ..resource.root.clone()
         },
-        ..two.clone()
+        ..resource.clone()
     };
-    let moved = at_two(sample::resource_id(3), one.root.inode);
-    let found = done(store.register(moved).await, "registering a moved root");
-    assert_eq!(found.id, one.id);
-    let anew = at_two(sample::resource_id(4), 77);
-    let found = done(store.register(anew).await, "registering a root made anew");
-    assert_eq!(
-        found,
-        at_two(one.id, 77),
-        "of two resources at one path the one seen there last is taken"
-    );
-    assert_eq!(
-        done(store.resource(two.id).await, "a read"),
-        Some(two),
-        "the other one stays as it was"
-    );
+    // Two directories swap names; meanwhile both records have one inode.
+    let swapped = [
+        with_inode(&one, two.root.inode),
+        with_inode(&two, one.root.inode),
+    ];
+    for (n, resource) in (3..).zip(&swapped) {
+        let anew = Resource {
+            id: sample::resource_id(n),
+            ..resource.clone()
+        };
+        let found = done(store.register(anew).await, "registering a root made anew");
+        assert_eq!(&found, resource, "a path keeps its resource");
+    }
+    let store = world.open().await;
+    for resource in swapped {
+        let found = done(store.resource(resource.id).await, "a read");
+        assert_eq!(found, Some(resource));
+    }
 }
 
 pub(super) async fn odd_roots_come_back_equal(world: Arc<dyn StoreWorld>) {
