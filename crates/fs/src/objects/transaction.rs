@@ -114,6 +114,9 @@ impl Transaction<'_> {
     /// Adds one object whose name is known to be `hash`.
     pub(crate) fn put_hashed(&self, hash: Hash, bytes: &[u8]) -> PortResult<()> {
         if bytes.len() >= LARGE {
+            if self.freshen_loose(hash)? {
+                return Ok(());
+            }
             let mut writer = self.loose()?;
             writer.write(bytes)?;
             writer.finish()?;
@@ -160,7 +163,11 @@ impl Transaction<'_> {
         let (shelf, name) = loose::place(hash);
         let now = sys::coarse_now_ns();
         match sys::set_times_at(&self.store.loose_dir, format!("{shelf}/{name}"), now, now) {
-            Ok(()) => Ok(true),
+            // Whoever stored it may not have made its name durable yet.
+            Ok(()) => {
+                self.inner().shelves.insert(shelf);
+                Ok(true)
+            }
             Err(Errno::NOENT) => Ok(false),
             Err(errno) => Err(fail("touch object", hash, errno)),
         }
@@ -286,7 +293,11 @@ impl Transaction<'_> {
         ended(early)?;
         let mut inner = self.inner();
         let Some((fd, name)) = inner.file.as_ref().map(|(fd, n)| (fd.clone(), n.clone())) else {
-            return Ok(());
+            if inner.fresh.is_empty() {
+                return Ok(());
+            }
+            // Whoever sealed the packs relied on may not have come so far yet.
+            return sys::sync_dir(&self.store.packs_dir).map_err(at("make durable", "packs"));
         };
         let offset = inner.flushed + inner.buffer.len() as u64;
         let (index, footer) = Index::seal(std::mem::take(&mut inner.records), offset);

@@ -179,3 +179,100 @@ pub(super) fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::disallowed_methods,
+        reason = "tests set the stage with plain files"
+    )]
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn rel(text: &str) -> RelPath {
+        RelPath::new(text).unwrap()
+    }
+
+    #[test]
+    fn no_way_leads_out_of_a_root() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().join("root");
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::fs::create_dir(temp.path().join("outside")).unwrap();
+        std::fs::write(temp.path().join("outside/f"), "x").unwrap();
+        std::fs::write(root.join("a/file"), "x").unwrap();
+        symlink(temp.path().join("outside"), root.join("out")).unwrap();
+        symlink("../../outside", root.join("a/rel")).unwrap();
+        symlink("b", root.join("a/in")).unwrap();
+        let dir = open_dir(&root).unwrap();
+        assert!(dir.beneath(Some(&rel("a/b")), true).is_ok());
+        // As the last name a symlink is no directory; before it, a loop.
+        for (path, last, before) in [
+            ("out", Errno::NOTDIR, Errno::LOOP),
+            ("a/rel", Errno::NOTDIR, Errno::LOOP),
+            ("a/in", Errno::NOTDIR, Errno::LOOP),
+            ("a/file", Errno::NOTDIR, Errno::NOTDIR),
+            ("a/none", Errno::NOENT, Errno::NOENT),
+        ] {
+            let below = |rest: &str| rel(&format!("{path}/{rest}"));
+            assert_eq!(
+                dir.beneath(Some(&rel(path)), true).unwrap_err(),
+                last,
+                "{path}"
+            );
+            assert_eq!(
+                dir.parent_of(&below("f"), true).unwrap_err(),
+                last,
+                "{path}"
+            );
+            assert_eq!(
+                dir.parent_of(&below("d/f"), true).unwrap_err(),
+                before,
+                "{path}"
+            );
+        }
+        let flags = OFlags::RDONLY;
+        for path in ["..", "a/../..", "/etc/passwd", "../outside/f"] {
+            assert_eq!(
+                open_beneath(&dir, path, flags, false).unwrap_err(),
+                Errno::XDEV,
+                "{path}"
+            );
+        }
+        assert!(matches!(
+            dir.child("out").unwrap_err(),
+            Errno::LOOP | Errno::NOTDIR
+        ));
+        assert!(open_dir(&root.join("out")).is_err());
+    }
+
+    #[test]
+    fn a_root_is_known_by_what_its_path_leads_to() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("root");
+        std::fs::create_dir(&path).unwrap();
+        let seen = open_dir(&path).unwrap().stat_self().unwrap();
+        let root = Root {
+            path: path.clone(),
+            device: seen.stat.dev,
+            inode: seen.stat.ino,
+        };
+        open_root(&root).unwrap();
+        std::fs::rename(&path, temp.path().join("moved")).unwrap();
+        assert_eq!(open_root(&root).unwrap_err().code, Code::PathNotFound);
+        std::fs::create_dir(&path).unwrap();
+        assert_eq!(open_root(&root).unwrap_err().code, Code::SandboxGone);
+        std::fs::remove_dir(&path).unwrap();
+        symlink("moved", &path).unwrap();
+        assert_eq!(open_root(&root).unwrap_err().code, Code::SandboxGone);
+    }
+
+    #[test]
+    fn single_names_are_told_from_paths() {
+        for (name, single) in [("a", true), ("..a", true), ("", false), (".", false)] {
+            assert_eq!(is_single_name(name.as_bytes()), single, "{name}");
+        }
+        assert!(!is_single_name(b"..") && !is_single_name(b"a/b"));
+    }
+}

@@ -154,3 +154,69 @@ impl Listing {
         Ok(all)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::disallowed_methods,
+        reason = "tests set the stage with plain files"
+    )]
+    use super::*;
+    use crate::sys::open_dir;
+
+    #[test]
+    fn a_fifo_without_a_writer_does_not_block() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("pipe");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &path,
+            rustix::fs::FileType::Fifo,
+            Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+        let dir = open_dir(temp.path()).unwrap();
+        let (_, seen) = open_readable(&dir, "pipe").unwrap();
+        assert_eq!(seen.kind, Type::Other("a FIFO"));
+    }
+
+    #[test]
+    fn reading_tells_more_from_less() {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::write(temp.path().join("f"), "hello").unwrap();
+        let dir = open_dir(temp.path()).unwrap();
+        let open = || open_readable(&dir, "f").unwrap().0;
+        let mut buffer = Vec::new();
+        for (expected, have) in [(5, 5), (4, 5), (2, 3), (9, 5)] {
+            assert_eq!(
+                read_into(open(), &mut buffer, expected),
+                Ok(have),
+                "{expected}"
+            );
+            assert_eq!(buffer[..have], b"hello"[..have]);
+        }
+        assert_eq!(read_small(open(), 0, 5).unwrap(), b"hello");
+        assert_eq!(read_small(open(), 5, 4), Err(Errno::FBIG));
+        let mut exact = [0; 3];
+        assert_eq!(pread_exact(open(), &mut exact, 2), Ok(()));
+        assert_eq!(&exact, b"llo");
+        assert_eq!(pread_exact(open(), &mut exact, 3), Err(Errno::IO));
+    }
+
+    #[test]
+    fn long_listings_are_complete_and_sorted() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut names: Vec<_> = (0..3000)
+            .map(|n| format!("{n}-{}", "x".repeat(100)))
+            .collect();
+        for name in &names {
+            std::fs::write(temp.path().join(name), "").unwrap();
+        }
+        names.sort();
+        let dir = open_dir(temp.path()).unwrap();
+        let found = Listing::default().sorted(&dir).unwrap();
+        assert!(found.iter().all(|entry| entry.kind == Type::File));
+        assert!(found.iter().map(|e| e.name.to_str().unwrap()).eq(&names));
+    }
+}

@@ -11,6 +11,7 @@ use super::pool::name_of;
 use super::remove::remove_tree;
 use super::transfer::{copy, link_or_copy, make_dirs, make_parents, write};
 use crate::files;
+use crate::scan::unsupported;
 use crate::sys::{self, Dir, Errno, Listing, Type, at, fail};
 
 /// Makes a directory of parts; see the port.
@@ -119,9 +120,9 @@ fn keep(dir: &Dir, name: &str, pool: &Dir, rel: &RelPath) -> PortResult<()> {
     }
 }
 
-/// Goes through a source directory, parents first, making the directories of
-/// the copy; names that are not UTF-8 and mounts are no part of a git
-/// directory and are refused by the kernel's own checks or left out.
+/// Goes through a source directory, parents first, and makes the directories
+/// of the copy. Sockets and the like are left out; a name that is not UTF-8
+/// is an error, for a branch can have one.
 fn tree(
     from: &Path,
     except: &[String],
@@ -151,12 +152,15 @@ fn tree(
             .sorted(&dir)
             .map_err(|errno| fail("list", shown().display(), errno))?;
         for entry in names {
-            let Ok(name) = entry.name.to_str() else {
-                continue;
-            };
-            let Ok(rel) = RelPath::child(path.as_ref(), name) else {
-                continue;
-            };
+            let lossy = entry.name.to_string_lossy();
+            let refused =
+                |why: &str| unsupported(&format!("{}", shown().join(&*lossy).display()), why);
+            let name = entry
+                .name
+                .to_str()
+                .map_err(|_| refused("its name is not UTF-8"))?;
+            let rel =
+                RelPath::child(path.as_ref(), name).map_err(|error| refused(&error.to_string()))?;
             if except.iter().any(|out| out == rel.as_str()) {
                 continue;
             }
