@@ -5,14 +5,17 @@
     reason = "judges the file adapter from outside, in a temporary directory"
 )]
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
+use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 use tempfile::TempDir;
 
 use crate::contract::files::{What, World};
@@ -20,8 +23,9 @@ use crate::contract::files::{What, World};
 /// A temporary directory with a real root in it; removed when dropped.
 #[derive(Debug)]
 pub struct RealWorld {
-    _dir: TempDir,
     base: PathBuf,
+    sealed: Mutex<BTreeSet<PathBuf>>,
+    _dir: TempDir,
 }
 
 impl RealWorld {
@@ -30,8 +34,33 @@ impl RealWorld {
         let dir = TempDir::new().expect("a temporary directory can be made");
         let base = dir.path().canonicalize().expect("it can be resolved");
         fs::create_dir(base.join("real")).expect("the real root can be made");
-        Self { _dir: dir, base }
+        Self {
+            base,
+            sealed: Mutex::default(),
+            _dir: dir,
+        }
     }
+}
+
+impl Drop for RealWorld {
+    fn drop(&mut self) {
+        // After a failed test, so that the directory can be removed.
+        for dir in self.sealed.get_mut().into_iter().flat_map(|all| &*all) {
+            let _ = set_sealed(dir, false);
+        }
+    }
+}
+
+/// Permissions do not stop root: there the directory is made immutable.
+fn set_sealed(dir: &Path, sealed: bool) -> io::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        let mode = if sealed { 0o555 } else { 0o755 };
+        return fs::set_permissions(dir, fs::Permissions::from_mode(mode));
+    }
+    let open = fs::File::open(dir)?;
+    let mut flags = ioctl_getflags(&open)?;
+    flags.set(IFlags::IMMUTABLE, sealed);
+    Ok(ioctl_setflags(&open, flags)?)
 }
 
 impl Default for RealWorld {
@@ -111,6 +140,15 @@ impl World for RealWorld {
             .collect();
         names.sort();
         names
+    }
+
+    fn seal(&self, dir: &Path, sealed: bool) {
+        set_sealed(dir, sealed).unwrap_or_else(|error| panic!("seal {}: {error}", dir.display()));
+        let mut all = self.sealed.lock().expect("no test panics while it seals");
+        match sealed {
+            true => all.insert(dir.to_owned()),
+            false => all.remove(dir),
+        };
     }
 
     fn stamp(&self, path: &Path) -> Option<(u64, i128)> {

@@ -46,7 +46,14 @@ const LAYERS: &[Layer] = &[
     layer(
         "sandbar-testkit",
         BELOW,
-        Some(&["async-trait", "thiserror", "tokio", "proptest", "tempfile"]),
+        Some(&[
+            "async-trait",
+            "thiserror",
+            "tokio",
+            "proptest",
+            "tempfile",
+            "rustix",
+        ]),
     ),
     layer(
         "sandbar",
@@ -104,7 +111,13 @@ const HOMES: &[(&str, &[&str])] = &[
     ("lsp-server", &["sandbar-lsp"]),
     (
         "rustix",
-        &["sandbar-ports", "sandbar-fs", "sandbar-git", "sandbar-exec"],
+        &[
+            "sandbar-ports",
+            "sandbar-fs",
+            "sandbar-git",
+            "sandbar-exec",
+            "sandbar-testkit",
+        ],
     ),
     // Names of errno values that std does not know by kind.
     ("libc", &["sandbar-exec"]),

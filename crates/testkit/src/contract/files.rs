@@ -39,6 +39,10 @@ pub trait World: Send + Sync {
     /// inode and time of change.
     fn stamp(&self, path: &Path) -> Option<(u64, i128)>;
 
+    /// Seals a directory: no name in it can be added, changed or removed; or
+    /// opens it again. What is beneath may be sealed with it.
+    fn seal(&self, dir: &Path, sealed: bool);
+
     /// Returns the real root, which exists.
     fn root(&self) -> PathBuf {
         self.base().join("real")

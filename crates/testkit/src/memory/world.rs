@@ -62,6 +62,10 @@ impl World for MemWorld {
         self.0.hold().names(dir)
     }
 
+    fn seal(&self, dir: &Path, sealed: bool) {
+        self.0.hold().set_read_only(dir, sealed);
+    }
+
     fn stamp(&self, path: &Path) -> Option<(u64, i128)> {
         let disk = self.0.hold();
         let node = disk.get(path)?;

@@ -35,6 +35,7 @@ cases! {
     undo::undoing_brings_everything_back,
     undo::undoing_again_changes_nothing,
     undo::what_was_changed_since_stays,
+    undo::an_undo_that_got_stuck_goes_on_later,
     undo::a_swept_job_leaves_nothing,
     races::a_change_after_staging_wins,
     races::what_was_done_before_a_race_can_be_undone,

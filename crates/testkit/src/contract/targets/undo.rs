@@ -2,7 +2,7 @@
 
 use super::{every_kind, executed, staged};
 use crate::contract::done;
-use crate::contract::files::{Subject, file, rel};
+use crate::contract::files::{Subject, file, rel, symlink};
 
 pub(super) async fn undoing_brings_everything_back(subject: Subject) {
     let job = every_kind(&subject).await;
@@ -66,6 +66,41 @@ pub(super) async fn what_was_changed_since_stays(subject: Subject) {
             kept.iter().any(|(_, what)| *what == file(bytes)),
             "displaced bytes stay with the job: {kept:?}"
         );
+    }
+}
+
+pub(super) async fn an_undo_that_got_stuck_goes_on_later(subject: Subject) {
+    for (n, sealed) in ["made/below", "made", ""].into_iter().enumerate() {
+        let mut job = every_kind(&subject).await;
+        job.dir.set_file_name(format!("stuck-{n}"));
+        let before = subject.snapshot(&subject.world.root());
+        staged(&subject, &job).await;
+        executed(&subject, &job).await;
+        let sealed = subject.at(sealed);
+        subject.world.seal(&sealed, true);
+        let mut stuck = None;
+        for _ in 0..2 {
+            let undone = done(subject.targets.undo(job.clone()).await, "undoing");
+            assert_ne!(undone.failed, [], "what could not go back is reported");
+            let now = (
+                subject.snapshot(&subject.world.root()),
+                subject.snapshot(&job.dir),
+            );
+            for old in [file(b"old"), symlink("old"), file(b"gone"), symlink("gone")] {
+                let all = [&now.0, &now.1];
+                let whole = all.into_iter().flatten().any(|(_, what)| *what == old);
+                assert!(whole, "{old:?} is neither back nor kept: {now:?}");
+            }
+            let was = stuck.replace(now.clone()).unwrap_or(now);
+            assert_eq!(Some(was), stuck, "trying in vain changes nothing");
+        }
+        subject.world.seal(&sealed, false);
+        let undone = done(subject.targets.undo(job.clone()).await, "undoing");
+        assert_eq!((&undone.raced[..], &undone.failed[..]), (&[][..], &[][..]));
+        assert_eq!(undone.left, []);
+        assert_eq!(subject.snapshot(&subject.world.root()), before);
+        done(subject.targets.sweep(job.clone()).await, "sweeping");
+        assert_eq!(subject.world.get(&job.dir), None, "nothing is left of it");
     }
 }
 
