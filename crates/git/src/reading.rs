@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
-use sandbar_domain::{Code, RelPath};
+use sandbar_domain::{Code, Kind, RelPath};
 use sandbar_ports::workspace::FileStat;
 use sandbar_ports::{PortError, PortResult};
 
@@ -56,6 +56,26 @@ fn read(path: &Path, flags: OFlags) -> PortResult<Option<Vec<u8>>> {
         .read_to_end(&mut bytes)
         .map_err(|error| failed(path, error))?;
     Ok(Some(bytes))
+}
+
+/// Reads what a tree would hold of a path: a file's bytes or a symlink's
+/// target; `None` for a directory and where nothing is.
+pub(crate) fn content(path: &Path) -> PortResult<Option<(Kind, Vec<u8>)>> {
+    let Ok(stat) = rustix::fs::lstat(path) else {
+        return Ok(None);
+    };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Symlink => {
+            let target = rustix::fs::readlink(path, Vec::new())
+                .map_err(|errno| failed(path, errno.into()))?;
+            Ok(Some((Kind::Symlink, target.into_bytes())))
+        }
+        FileType::RegularFile if stat.st_mode & 0o100 != 0 => {
+            Ok(file(path)?.map(|bytes| (Kind::Executable, bytes)))
+        }
+        FileType::RegularFile => Ok(file(path)?.map(|bytes| (Kind::File, bytes))),
+        _ => Ok(None),
+    }
 }
 
 /// Says what kind of thing is at `path`, without following a symlink.

@@ -26,7 +26,7 @@ use crate::refs;
 pub(crate) fn prepare(request: &LandingRequest, scope: Scope) -> PortResult<Landing> {
     check_branch(request)?;
     let real = open(&request.checkout.root, scope)?;
-    refuse_signing(&real, request)?;
+    let unsigned = refuse_signing(&real, request)?;
     let name = ref_name(&real, request)?;
     let inside = open_inside(&request.root, scope)?;
     let onto = onto(request)?;
@@ -86,6 +86,7 @@ pub(crate) fn prepare(request: &LandingRequest, scope: Scope) -> PortResult<Land
         last = Some(id);
     }
     notes.extend(rest.notes);
+    notes.extend(unsigned);
     let Some(last) = last.filter(|last| Some(*last) != onto) else {
         notes.push("there is nothing to commit".to_owned());
         return Ok(Landing {
@@ -133,7 +134,8 @@ fn check_branch(request: &LandingRequest) -> PortResult<()> {
     Ok(())
 }
 
-fn refuse_signing(real: &gix::Repository, request: &LandingRequest) -> PortResult<()> {
+/// Refuses where signatures are asked for; says it where that is allowed.
+fn refuse_signing(real: &gix::Repository, request: &LandingRequest) -> PortResult<Option<String>> {
     let signs = real
         .config_snapshot()
         .boolean("commit.gpgSign")
@@ -147,7 +149,7 @@ fn refuse_signing(real: &gix::Repository, request: &LandingRequest) -> PortResul
             ),
         ));
     }
-    Ok(())
+    Ok(signs.then(|| "the commits made here are not signed".to_owned()))
 }
 
 /// Names the ref that moves, and checks a new branch's name.

@@ -6,17 +6,17 @@ use std::collections::HashSet;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice as _};
 use gix::objs::tree::EntryKind;
-use sandbar_domain::{Change, Entry, RelPath};
+use sandbar_domain::{Entry, Kind, RelPath};
 use sandbar_ports::PortResult;
 use sandbar_ports::git::LandingRequest;
 
 use super::attributes::Attributes;
-use super::trees::{Slot, Step, at, carry_over, merge};
+use super::trees::{Slot, Step, at, carry_over, diff, merge};
 use super::{drift, tree_of};
 use crate::hidden::{Gitlinks, entry_kind, is_git};
 use crate::index::Index;
 use crate::open::{Scope, failed};
-use crate::rules;
+use crate::{reading, rules};
 
 /// The tree of the last commit.
 #[derive(Debug)]
@@ -50,13 +50,35 @@ pub(super) fn tree(
         .map_err(failed("read HEAD of the sandbox"))?
         .detach();
     let links = Gitlinks::of(&Index::load(inside)?);
-    let mine = |change: &&Change| !links.covers(&change.path) && !is_git(&change.path);
-    let changes: Vec<&Change> = request.changes.iter().filter(mine).collect();
-    let ignored = rules::ignored(
-        &request.root,
-        changes.iter().map(|change| &change.path),
-        scope,
-    )?;
+    let mut candidates = Vec::new();
+    for change in &request.changes {
+        if links.covers(&change.path) || is_git(&change.path) {
+            continue;
+        }
+        let old = stored(scratch, attributes, &change.path, change.old, request)?;
+        let new = stored(scratch, attributes, &change.path, change.new, request)?;
+        if old.is_some() || new.is_some() {
+            candidates.push((change.path.clone(), old, new));
+        }
+    }
+    // What was committed inside and undone again is no change of the plan's.
+    let known: HashSet<&RelPath> = request.changes.iter().map(|change| &change.path).collect();
+    for step in diff(inside, Some(base_tree), Some(head))? {
+        let Ok(path) = RelPath::from_bytes(&step.path) else {
+            continue;
+        };
+        if known.contains(&path)
+            || links.covers(&path)
+            || is_git(&path)
+            || attributes.is_filtered(step.path.as_bstr())?
+        {
+            continue;
+        }
+        let now = present(scratch, attributes, &path, request)?;
+        candidates.push((path, now, now));
+    }
+    let paths = candidates.iter().map(|(path, ..)| path);
+    let ignored = rules::ignored(&request.root, paths, scope)?;
 
     let mut rest = Rest {
         tree: tip_tree,
@@ -67,13 +89,8 @@ pub(super) fn tree(
     let mut steps = Vec::new();
     let mut unclear = Vec::new();
     let mut left = Vec::new();
-    for change in changes {
-        let path: BString = change.path.as_str().into();
-        let old = stored(scratch, attributes, &change.path, change.old, request)?;
-        let new = stored(scratch, attributes, &change.path, change.new, request)?;
-        if old.is_none() && new.is_none() {
-            continue;
-        }
+    for (at_path, old, new) in candidates {
+        let path: BString = at_path.as_str().into();
         let leaf = |slot: Slot| slot.filter(|(kind, _)| *kind != EntryKind::Tree);
         let was = leaf(at(inside, base_tree, path.as_bstr())?);
         let committed = leaf(at(inside, head, path.as_bstr())?);
@@ -84,11 +101,11 @@ pub(super) fn tree(
         // be compared, and the new content replaces it as a whole.
         let filtered = attributes.is_filtered(path.as_bstr())?;
         if old != was && !filtered {
-            rest.dirty.insert(change.path.to_string());
+            rest.dirty.insert(at_path.to_string());
         }
         // Never known to git, and ignored: carried by an include, not for it.
-        if committed.is_none() && was.is_none() && ignored.contains(&change.path) {
-            left.push(change.path.to_string());
+        if committed.is_none() && was.is_none() && ignored.contains(&at_path) {
+            left.push(at_path.to_string());
             continue;
         }
         let from = if filtered {
@@ -98,7 +115,7 @@ pub(super) fn tree(
         } else if old == was || merge(scratch, was, old, committed)? == Some(committed) {
             committed
         } else {
-            unclear.push(change.path.to_string());
+            unclear.push(at_path.to_string());
             continue;
         };
         steps.push(Step {
@@ -123,7 +140,7 @@ pub(super) fn tree(
     Ok(rest)
 }
 
-/// Makes of a file what git would store for it.
+/// Makes of a changed file what git would store for it.
 fn stored(
     scratch: &gix::Repository,
     attributes: &mut Attributes<'_>,
@@ -131,16 +148,41 @@ fn stored(
     entry: Option<Entry>,
     request: &LandingRequest,
 ) -> PortResult<Slot> {
-    let Some((entry, kind)) = entry.and_then(|entry| Some((entry, entry_kind(entry.kind)?))) else {
-        return Ok(None);
-    };
-    let mut bytes = request.contents.read(entry.hash)?;
-    if entry.kind.is_file() {
+    match entry.filter(|entry| entry.kind != Kind::Directory) {
+        Some(entry) => {
+            let bytes = request.contents.read(entry.hash)?;
+            store(scratch, attributes, path, entry.kind, bytes)
+        }
+        None => Ok(None),
+    }
+}
+
+/// Makes the same of a file that is in the sandbox now.
+fn present(
+    scratch: &gix::Repository,
+    attributes: &mut Attributes<'_>,
+    path: &RelPath,
+    request: &LandingRequest,
+) -> PortResult<Slot> {
+    match reading::content(&request.root.join(path))? {
+        Some((kind, bytes)) => store(scratch, attributes, path, kind, bytes),
+        None => Ok(None),
+    }
+}
+
+fn store(
+    scratch: &gix::Repository,
+    attributes: &mut Attributes<'_>,
+    path: &RelPath,
+    kind: Kind,
+    mut bytes: Vec<u8>,
+) -> PortResult<Slot> {
+    if kind.is_file() {
         bytes = attributes.store_form(path, bytes)?;
     }
     let id = scratch
         .write_blob(bytes)
         .map_err(failed(format!("make a blob of {path}")))?
         .detach();
-    Ok(Some((kind, id)))
+    Ok(entry_kind(kind).map(|kind| (kind, id)))
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use proptest::prelude::*;
 use sandbar_domain::{Change, Code, Entry, Kind, RelPath};
 use sandbar_ports::git::{GitState as _, Landfall, Landing, LandingRequest};
 use sandbar_ports::{PortError, PortResult};
@@ -110,7 +111,7 @@ fn start(place: &Place) -> PathBuf {
 }
 
 fn status(root: &Path) -> String {
-    git(root, &["status", "--porcelain"])
+    git(root, &["status", "--porcelain", "-uall"])
 }
 
 fn subjects(root: &Path) -> String {
@@ -710,4 +711,108 @@ fn linked_worktrees_packed_refs_and_odd_indexes_take_commits() {
 
 fn judged_refs(root: &Path, name: &str) -> String {
     git(root, &["rev-parse", name])
+}
+
+/// What the agent does to one path, and what of it is committed.
+#[derive(Debug, Clone)]
+struct Deed {
+    path: usize,
+    kind: u8,
+    committed: bool,
+}
+
+const PATHS: [&str; 8] = [
+    "a.txt",
+    "src/lib.rs",
+    "lines.txt",
+    "other.txt",
+    "gone.txt",
+    "n/x",
+    "n/y",
+    "z",
+];
+
+fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+    let deed = (0..PATHS.len(), 0u8..4, any::<bool>()).prop_map(|(path, kind, committed)| Deed {
+        path,
+        kind,
+        committed,
+    });
+    prop::collection::vec(deed, 1..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Where the user's uncommitted paths and the agent's are apart, the tree
+    /// that lands is the old HEAD's with the agent's paths, and the user's
+    /// are as they were.
+    #[test]
+    fn what_lands_is_head_and_the_agents_paths(
+        agent in deeds(), user in prop::collection::vec((0..PATHS.len(), any::<bool>()), 0..4),
+        moved in any::<bool>(),
+    ) {
+        let place = Place::new();
+        let root = start(&place);
+        let touched: std::collections::BTreeSet<usize> = agent.iter().map(|deed| deed.path).collect();
+        for (path, staged) in user.iter().filter(|(path, _)| !touched.contains(path)) {
+            write(&root, PATHS[*path], "the user's\n");
+            if *staged {
+                git(&root, &["add", PATHS[*path]]);
+            }
+        }
+        let own = status(&root);
+        let mut plan = Plan::new(&place, &root);
+        let inside = plan.inside().to_owned();
+        for (number, deed) in agent.iter().enumerate() {
+            let path = PATHS[deed.path];
+            match deed.kind {
+                0 => {
+                    let _ = std::fs::remove_file(inside.join(path));
+                }
+                kind => write(&inside, path, format!("agent {kind}\n")),
+            }
+            if deed.committed {
+                git(&inside, &["reset", "-q"]);
+                let known = std::fs::symlink_metadata(inside.join(path)).is_ok()
+                    || !git(&inside, &["ls-files", path]).is_empty();
+                if known {
+                    git(&inside, &["add", "-A", "--", path]);
+                    git(&inside, &["commit", "-q", "--allow-empty", "-m", &format!("agent {number}")]);
+                }
+            }
+        }
+        let base = plan.base_head.clone().unwrap();
+        if moved {
+            git(&root, &["commit", "-q", "--allow-empty", "--only", "-m", "user"]);
+        }
+        // The oracle: the old HEAD, each of the agent's paths as it is now.
+        let index = place.path("oracle");
+        let oracle = |args: &[&str]| {
+            let output = std::process::Command::new("git")
+                .args(args)
+                .current_dir(&inside)
+                .env_clear()
+                .env("PATH", std::env::var_os("PATH").unwrap())
+                .env("GIT_INDEX_FILE", &index)
+                .env("GIT_CONFIG_GLOBAL", "/dev/null")
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{args:?} {output:?}");
+            String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        };
+        oracle(&["read-tree", &base]);
+        for path in &touched {
+            oracle(&["update-index", "--add", "--remove", "--", PATHS[*path]]);
+        }
+        let want = oracle(&["write-tree"]);
+        let landing = plan.prepare();
+        plan.write();
+        plan.land(&landing).unwrap();
+        let have = git(&root, &["rev-parse", "HEAD^{tree}"]);
+        prop_assert_eq!(have.trim(), want);
+        prop_assert_eq!(status(&root), own);
+        git(&root, &["fsck", "--strict", "--no-dangling"]);
+        run(GIT.unland(discover(&root), landing)).unwrap();
+    }
 }
