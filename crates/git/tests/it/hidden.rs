@@ -332,7 +332,8 @@ fn nothing_is_written_through_a_git_directory_that_leads_elsewhere() {
     let root = place.repository("repo");
     let before = crate::fixture::digest(&root);
     let real = root.join(".git");
-    let lead: [(&str, &dyn Fn(&Path)); 4] = [
+    type Lead<'a> = (&'a str, &'a dyn Fn(&Path));
+    let lead: [Lead<'_>; 4] = [
         ("gitfile", &|inside| {
             std::fs::remove_dir_all(inside.join(".git")).unwrap();
             write(inside, ".git", format!("gitdir: {}\n", real.display()));
