@@ -25,6 +25,8 @@ use crate::objects::Generation;
 use crate::sys;
 
 const MAGIC: &[u8; 16] = b"sandbar.cache.v1";
+/// Where the moment lies, after mark and generation.
+const MOMENT: usize = 48;
 /// Stamps are at worst this coarse where they have a part below the second …
 const FINE_NS: i128 = 20_000_000;
 /// … and this coarse where they have none.
@@ -112,7 +114,6 @@ impl CacheFile {
 /// in the store, unless all are (`trees_stored`).
 pub(crate) fn encode(
     assembled: &Assembled,
-    moment_ns: i128,
     generation: Generation,
     trees_stored: bool,
     dir_stored: impl Fn(&Node, Hash) -> bool,
@@ -121,7 +122,7 @@ pub(crate) fn encode(
     let mut out = Vec::with_capacity(128 + files * 112 + assembled.nodes.len() * 96);
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(generation.as_bytes());
-    out.extend_from_slice(&i64::try_from(moment_ns).unwrap_or(0).to_be_bytes());
+    out.extend_from_slice(&[0; 8]);
     let mut order: Vec<(usize, Hash)> = assembled
         .hashes
         .iter()
@@ -177,9 +178,17 @@ pub(crate) fn encode(
         let length = u32::try_from(out.len() - length_at - 4).unwrap_or(u32::MAX);
         out[length_at..length_at + 4].copy_from_slice(&length.to_be_bytes());
     }
-    let sum = Hash::of(&out);
-    out.extend_from_slice(sum.as_bytes());
     out
+}
+
+/// Ends an encoded cache with the moment it stands for: no file in it was
+/// changed by others from its stat to then.
+pub(crate) fn seal(mut bytes: Vec<u8>, moment_ns: i128) -> Vec<u8> {
+    let moment = i64::try_from(moment_ns).unwrap_or(0);
+    bytes[MOMENT..MOMENT + 8].copy_from_slice(&moment.to_be_bytes());
+    let sum = Hash::of(&bytes);
+    bytes.extend_from_slice(sum.as_bytes());
+    bytes
 }
 
 fn push_u32(out: &mut Vec<u8>, value: usize) {

@@ -89,9 +89,8 @@ pub(crate) fn scan(request: &Scan<'_>) -> PortResult<Scanned> {
     let kept = assembled.hashes.iter().flatten().count();
     let unchanged = !rebuilt && same_store && cache.len() == kept;
     let bytes = (!unchanged).then(|| {
-        cache::encode(
+        let bytes = cache::encode(
             &assembled,
-            moment,
             request.generation,
             request.transaction.is_some(),
             |node, hash| {
@@ -100,7 +99,8 @@ pub(crate) fn scan(request: &Scan<'_>) -> PortResult<Scanned> {
                         .dir(node)
                         .is_some_and(|dir| dir.stored && dir.hash == hash)
             },
-        )
+        );
+        cache::seal(bytes, moment)
     });
     Ok(Scanned {
         assembled,

@@ -8,7 +8,7 @@ mod nodes;
 mod stable;
 mod walk;
 
-pub(crate) use cache::{CacheFile, encode as encode_cache};
+pub(crate) use cache::{CacheFile, encode as encode_cache, seal as seal_cache};
 pub(crate) use capture::{Scan, Scanned, scan};
 pub(crate) use nodes::{Assembled, Leaf, Node, assemble};
 pub(crate) use stable::{BUFFER, settle, unstable};

@@ -16,7 +16,7 @@ use super::remove::remove_tree;
 use crate::objects::{ObjectStore, Transaction};
 use crate::scan::{
     Assembled, BUFFER, CacheFile, Found, Leaf, Node, Visitor, Walk, assemble, encode_cache,
-    mount_inside, settle, unstable, unsupported, walk,
+    mount_inside, seal_cache, settle, unstable, unsupported, walk,
 };
 use crate::sys::{self, Dir, Errno, Seen, Type, at, fail, kind_of};
 
@@ -83,9 +83,7 @@ fn fill(
     // The disk is waited for while the rest is put in order.
     let (cache, files) = std::thread::scope(|scope| {
         let commit = scope.spawn(|| transaction.commit());
-        // Nobody knows the new root yet, so its stats stand for this moment.
-        let now = sys::coarse_now_ns();
-        let cache = encode_cache(&assembled, now, generation, true, |_, _| true);
+        let cache = encode_cache(&assembled, generation, true, |_, _| true);
         let files = copied_files(&assembled);
         join(commit).map(|()| (cache, files))
     })?;
@@ -93,7 +91,8 @@ fn fill(
         place: parent.to_owned(),
         name: "tree.cache",
     })
-    .save(&cache);
+    // Nobody knows the new root yet, so its stats stand for this moment.
+    .save(&seal_cache(cache, sys::coarse_now_ns()));
     let seen = dest.stat_self().map_err(at("stat", &shown))?;
     Ok(Created {
         tree: assembled.root(),
