@@ -367,3 +367,23 @@ fn killed_anywhere_while_putting_nothing_half_is_trusted() {
     }
     assert!(killed >= 40, "only {killed} points");
 }
+
+#[test]
+fn golden_files_never_change() {
+    let temp = tempfile::tempdir().unwrap();
+    let engine = open(temp.path());
+    let hash = wait(engine.put(vec![b"small".to_vec()])).unwrap()[0];
+    let pack = std::fs::read(&packs(temp.path())[0]).unwrap();
+    assert_eq!(pack[..21], *b"sandbar.pack.v1\nsmall");
+    assert_eq!(pack[21..53], *hash.as_bytes());
+    assert_eq!(pack.len(), 16 + 5 + 49 + 64);
+    let big = wait(engine.put(vec![large(9)])).unwrap()[0].to_string();
+    let path = temp
+        .path()
+        .join("objects/loose")
+        .join(&big[..2])
+        .join(&big[2..]);
+    let loose = std::fs::read(path).unwrap();
+    assert_eq!(loose[..16], *b"sandbar.loose.1\0");
+    assert!(loose[16..] == large(9));
+}

@@ -353,3 +353,119 @@ impl<'c> Reader<'c> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::nodes::{Leaf, assemble};
+
+    fn stat(seed: u32) -> FileStat {
+        let wide = u64::from(seed);
+        FileStat {
+            dev: wide,
+            ino: wide + 1,
+            mode: 0o100_644,
+            uid: 7,
+            gid: 8,
+            size: wide + 2,
+            mtime_ns: 1_000_000_001,
+            ctime_ns: 2_000_000_002,
+        }
+    }
+
+    fn sample() -> Vec<u8> {
+        let leaf = |name: &str, kind, seed: u32| Leaf {
+            name: name.into(),
+            entry: Entry::new(kind, Hash::of(name.as_bytes())),
+            stat: stat(seed),
+            copy: None,
+            stored: seed == 5,
+        };
+        let root = Node {
+            leaves: vec![leaf("a", Kind::File, 5), leaf("l", Kind::Symlink, 6)],
+            children: vec![("d".into(), 1)],
+            ..Node::default()
+        };
+        let child = Node {
+            path: sandbar_domain::RelPath::new("d").ok(),
+            parent: Some(0),
+            leaves: vec![leaf("x", Kind::Executable, 9)],
+            ..Node::default()
+        };
+        let assembled = assemble(vec![root, child], |_, _| None, |_, _| Ok(())).unwrap();
+        let bytes = encode(&assembled, Hash::of(b"generation"), false, |node, _| {
+            node.path.is_none()
+        });
+        seal(bytes, 5_000_000_000)
+    }
+
+    #[test]
+    fn golden_cache_never_changes() {
+        assert_eq!(
+            Hash::of(&sample()).to_string(),
+            "3166e3c60f06c4f85810ece09c9ef8c1805561cdd7ac7b369d4ca69290c4a4ff"
+        );
+    }
+
+    #[test]
+    fn what_is_encoded_is_found_again() {
+        let cache = Cache::parse(sample()).unwrap();
+        assert!(cache.is_of(Hash::of(b"generation")));
+        assert!(!cache.is_of(Hash::of(b"")));
+        assert_eq!(cache.len(), 2);
+        let mut root = cache.directory("").unwrap();
+        assert_eq!((root.stored, root.children, root.files), (true, 1, 2));
+        assert!(root.find(b"A").is_none());
+        let a = root.find(b"a").unwrap();
+        assert_eq!(a.entry, Entry::new(Kind::File, Hash::of(b"a")));
+        assert!(a.stored && a.stat.ino == 6);
+        assert!(root.find(b"b").is_none());
+        assert!(!root.find(b"l").unwrap().stored);
+        assert!(root.find(b"z").is_none());
+        assert!(!cache.directory("d").unwrap().stored);
+        assert!(cache.directory("e").is_none());
+    }
+
+    #[test]
+    fn doubtful_stamps_are_never_believed() {
+        const SECOND: i128 = 1_000_000_000;
+        let cache = Cache {
+            moment_ns: 100 * SECOND,
+            ..Cache::default()
+        };
+        let with = |mtime_ns, ctime_ns| FileStat {
+            mtime_ns,
+            ctime_ns,
+            ..stat(1)
+        };
+        let old = 90 * SECOND + 1;
+        let believed = |a: FileStat, b: FileStat| cache.believes(&a, &b);
+        assert!(believed(with(old, old), with(old, old)));
+        for doubtful in [
+            100 * SECOND - 1,     // the same tick
+            99 * SECOND,          // whole seconds only
+            100 * SECOND + 1,     // the clock went back
+            i128::from(i64::MAX), // nonsense
+        ] {
+            assert!(
+                !believed(with(doubtful, old), with(doubtful, old)),
+                "{doubtful}"
+            );
+            assert!(
+                !believed(with(old, doubtful), with(old, doubtful)),
+                "{doubtful}"
+            );
+        }
+        let base = with(old, old);
+        for other in [
+            FileStat { size: 9, ..base },
+            FileStat { mode: 0, ..base },
+            FileStat { ino: 9, ..base },
+            FileStat { dev: 9, ..base },
+            with(old + 1, old),
+            with(old, old + 1),
+        ] {
+            assert!(!believed(base, other));
+        }
+    }
+}
