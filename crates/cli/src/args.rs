@@ -41,6 +41,7 @@ pub(crate) enum Command {
 Examples:
   sandbar run -- make test
   sandbar run --name fix --include .env --include node_modules -- my-agent
+  sandbar run --base HEAD -- my-agent 'review the last commit'
   sandbar run --rollback-on-failure -- ./migrate.sh
 
 The command sees its sandbox at the real path, so absolute paths lead into it; with
@@ -163,6 +164,10 @@ pub(crate) struct RunArgs {
     /// Name of the plan (made from the command if absent)
     #[arg(long)]
     pub(crate) name: Option<String>,
+    /// Start clean from a commit: HEAD, a branch, a tag, any revision (instead of
+    /// your exact working state, uncommitted and untracked files included)
+    #[arg(long, value_name = "HEAD|REV")]
+    pub(crate) base: Option<String>,
     /// Bring ignored files that match along (gitignore syntax; can be repeated)
     #[arg(long, value_name = "GLOB")]
     pub(crate) include: Vec<String>,
@@ -219,10 +224,15 @@ pub(crate) struct ApplyArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PlanCommand {
     /// Make a plan with its sandbox, and run nothing yet
+    #[command(after_help = "Example:\n  sandbar plan new --name fix --base main")]
     New {
         /// Name of the plan
         #[arg(long)]
         name: Option<String>,
+        /// Start clean from a commit: HEAD, a branch, a tag, any revision (instead of
+        /// your exact working state, uncommitted and untracked files included)
+        #[arg(long, value_name = "HEAD|REV")]
+        base: Option<String>,
         /// Bring ignored files that match along (gitignore syntax; can be repeated)
         #[arg(long, value_name = "GLOB")]
         include: Vec<String>,

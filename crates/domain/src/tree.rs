@@ -5,6 +5,8 @@
 //! length of the name, big endian, 2 bytes; the name; the 32-byte hash.
 //! Golden vectors in the tests fix it for ever.
 
+use std::collections::BTreeMap;
+
 use crate::entry::{Entry, Kind};
 use crate::hash::Hash;
 use crate::path::RelPath;
@@ -19,7 +21,7 @@ pub struct Tree(Vec<(Box<str>, Entry)>);
 /// Why entries or bytes are not a directory object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadTree {
-    /// A name twice.
+    /// A name twice, or a path beneath a file.
     #[error("a name occurs twice in one directory")]
     Duplicate,
     /// A name that no directory can hold.
@@ -113,6 +115,72 @@ impl Tree {
     }
 }
 
+/// A whole tree as directory objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Built {
+    /// The root's hash.
+    pub root: Hash,
+    /// Every directory object, encoded; children before parents.
+    pub objects: Vec<Vec<u8>>,
+}
+
+/// Makes the directory objects of a tree from its files, symlinks and empty
+/// directories: what a list of a tree's paths says, put together again.
+/// Directories above a path need not be given. Errors: `Duplicate`.
+pub fn build(paths: impl IntoIterator<Item = (RelPath, Entry)>) -> Result<Built, BadTree> {
+    let mut top = BTreeMap::new();
+    for (path, entry) in paths {
+        place(&mut top, path.as_str(), entry)?;
+    }
+    let mut objects = Vec::new();
+    let root = seal(top, &mut objects)?;
+    Ok(Built { root, objects })
+}
+
+#[derive(Debug)]
+enum Node {
+    Leaf(Entry),
+    Directory(Names),
+}
+
+type Names = BTreeMap<Box<str>, Node>;
+
+fn place(mut names: &mut Names, path: &str, entry: Entry) -> Result<(), BadTree> {
+    let mut rest = path;
+    while let Some((name, below)) = rest.split_once('/') {
+        let node = names
+            .entry(name.into())
+            .or_insert_with(|| Node::Directory(Names::new()));
+        let Node::Directory(inner) = node else {
+            return Err(BadTree::Duplicate);
+        };
+        (names, rest) = (inner, below);
+    }
+    let directory = entry.kind == Kind::Directory;
+    match (names.get(rest), directory) {
+        (None, true) => names.insert(rest.into(), Node::Directory(Names::new())),
+        (None, false) => names.insert(rest.into(), Node::Leaf(entry)),
+        (Some(Node::Directory(_)), true) => None,
+        _ => return Err(BadTree::Duplicate),
+    };
+    Ok(())
+}
+
+fn seal(names: Names, objects: &mut Vec<Vec<u8>>) -> Result<Hash, BadTree> {
+    let mut entries = Vec::with_capacity(names.len());
+    for (name, node) in names {
+        let entry = match node {
+            Node::Leaf(entry) => entry,
+            Node::Directory(inner) => Entry::new(Kind::Directory, seal(inner, objects)?),
+        };
+        entries.push((name, entry));
+    }
+    let bytes = Tree::new(entries)?.encode();
+    let hash = Hash::of(&bytes);
+    objects.push(bytes);
+    Ok(hash)
+}
+
 /// Returns the hash of a directory without entries.
 pub fn empty() -> Hash {
     Hash::of(&Tree::default().encode())
@@ -167,6 +235,43 @@ mod tests {
         assert_eq!(Tree::default().encode(), empty_bytes);
         insta::assert_snapshot!(empty(), @"cc12bf44eff48257f003ff261f1242dfe714ad1517f9d629aedd1b52b833f21f");
         insta::assert_snapshot!(Hash::of(&sample().encode()), @"5d9bdedd60bc42ac7f5ec3e28f63dbd820b1312147474ba8989c0617c2c6d57b");
+    }
+
+    fn path(text: &str) -> RelPath {
+        RelPath::new(text).expect("valid")
+    }
+
+    #[test]
+    fn build_makes_the_objects_that_each_directory_has_by_itself() {
+        let file = Entry::new(Kind::File, Hash::of(b"hello\n"));
+        let hollow = Entry::new(Kind::Directory, empty());
+        let inner = Tree::new(vec![("f".into(), file)]).expect("valid");
+        let deep = Entry::new(Kind::Directory, Hash::of(&inner.encode()));
+        let outer = Tree::new(vec![("a-b".into(), file), ("a".into(), deep)]).expect("valid");
+        let built = build([
+            (path("a-b"), file),
+            (path("a/f"), file),
+            (path("a"), hollow),
+        ]);
+        assert_eq!(
+            built,
+            Ok(Built {
+                root: Hash::of(&outer.encode()),
+                objects: vec![inner.encode(), outer.encode()],
+            })
+        );
+        let bare = build([(path("d"), hollow)]).expect("valid");
+        assert_eq!(bare.objects[0], Tree::default().encode());
+        assert_eq!(build([]).map(|built| built.root), Ok(empty()));
+    }
+
+    #[test]
+    fn build_refuses_two_things_at_one_path() {
+        let file = Entry::new(Kind::File, Hash::of(b""));
+        for pair in [["a", "a"], ["a", "a/b"], ["a/b", "a"]] {
+            let both = pair.map(|text| (path(text), file));
+            assert_eq!(build(both), Err(BadTree::Duplicate), "{pair:?}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use sandbar_domain::{Code, Hash, PlanId};
 use sandbar_ports::git::{
     Checkout, GitRules, GitState, HideRequest, Landing, LandingRequest, PrivateGit, PrivateRequest,
-    RulesRequest,
+    RulesRequest, Start,
 };
 use sandbar_ports::rules::CarryRules;
 use sandbar_ports::{PortError, PortResult};
@@ -65,6 +65,11 @@ impl GixGit {
 impl GitState for GixGit {
     async fn discover(&self, start: PathBuf) -> PortResult<Option<Checkout>> {
         self.blocking(move |scope| discover::discover(&start, scope))
+            .await
+    }
+
+    async fn resolve(&self, checkout: Checkout, rev: String) -> PortResult<Start> {
+        self.blocking(move |scope| private::resolve(&checkout, &rev, scope))
             .await
     }
 

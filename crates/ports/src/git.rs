@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use sandbar_domain::resource::Root;
-use sandbar_domain::{Change, Hash, PlanId, RelPath};
+use sandbar_domain::{Change, Hash, Kind, PlanId, RelPath};
 
 use crate::error::PortResult;
 use crate::rules::CarryRules;
@@ -18,6 +18,10 @@ pub trait GitState: Send + Sync {
     /// Finds the checkout that encloses `start`; `None` outside one. Errors:
     /// `repository_refused` with the reason for what cannot be sandboxed.
     async fn discover(&self, start: PathBuf) -> PortResult<Option<Checkout>>;
+
+    /// Finds the commit that `rev` names, as a start for a clean base (PLN-5).
+    /// Errors: `usage` for a text that names none.
+    async fn resolve(&self, checkout: Checkout, rev: String) -> PortResult<Start>;
 
     /// Reads the state that a base needs to hold still: HEAD, refs, index.
     async fn fingerprint(&self, checkout: Checkout) -> PortResult<Hash>;
@@ -37,7 +41,8 @@ pub trait GitState: Send + Sync {
     async fn state_rules(&self, pool: PathBuf) -> PortResult<Arc<dyn CarryRules>>;
 
     /// Says what the private git directory of a sandbox consists of. Reads
-    /// the checkout, writes nothing.
+    /// the checkout, writes nothing. Errors, with a clean start:
+    /// `repository_refused` for submodules that lie at another commit.
     async fn private(&self, request: PrivateRequest) -> PortResult<PrivateGit>;
 
     /// Says whether two index files (raw bytes) hold the same entries, so
@@ -74,6 +79,13 @@ pub trait GitRules: CarryRules {
 
     /// Says whether a path is in the index.
     fn is_tracked(&self, path: &RelPath) -> bool;
+
+    /// Says whether an include pattern brings a path, itself or with a
+    /// directory above it.
+    fn is_included(&self, path: &RelPath) -> bool;
+
+    /// Returns the include patterns, one a line.
+    fn includes(&self) -> String;
 }
 
 /// A checkout that can be sandboxed.
@@ -91,6 +103,15 @@ pub struct Checkout {
     pub head: Option<String>,
     /// What a person should know: sparse, shallow, a merge in progress.
     pub notes: Vec<String>,
+}
+
+/// The commit that a clean base starts from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// Its id.
+    pub commit: String,
+    /// The full name of the local branch that was named, if one was.
+    pub branch: Option<String>,
 }
 
 /// What [`GitState::rules`] is asked for.
@@ -119,6 +140,17 @@ pub struct PrivateRequest {
     pub files: Vec<CopiedFile>,
     /// Keep remotes usable for pushing.
     pub allow_push: bool,
+    /// Start from a commit instead of the working state.
+    pub clean: Option<Clean>,
+}
+
+/// A clean start.
+#[derive(Debug, Clone)]
+pub struct Clean {
+    /// Where from.
+    pub start: Start,
+    /// Untracked files that were asked for and stay, sorted.
+    pub keep: Vec<RelPath>,
 }
 
 /// What a private git directory consists of.
@@ -130,6 +162,10 @@ pub struct PrivateGit {
     pub binds: Vec<(PathBuf, PathBuf)>,
     /// What a person should know, such as filters that are missing.
     pub notes: Vec<String>,
+    /// With a clean start: what the copied files lack of the commit, sorted
+    /// by path. None: the path goes. A directory is one that must be there
+    /// though nothing is in it.
+    pub changes: Vec<(RelPath, Option<(Kind, Vec<u8>)>)>,
 }
 
 /// What [`GitState::hide`] is asked for.

@@ -35,6 +35,7 @@ impl Sandbar {
         let plan = self.find_plan(&request.plan, &request.cwd).await?;
         self.refuse_busy(&plan)?;
         let sandbox = self.live_sandbox(&plan).await?;
+        self.refuse_elsewhere(&request, &plan, &sandbox)?;
         let resource = self.sandbox_report(&sandbox).await?.resource;
         if request.dry_run {
             let plan_state = self.capture_state(&sandbox).await?;

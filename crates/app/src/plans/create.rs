@@ -9,7 +9,7 @@ use sandbar_domain::snapshot::Snapshot;
 use sandbar_domain::{Change, Code, Hash, RelPath};
 use sandbar_ports::exec::View;
 use sandbar_ports::git::{
-    Checkout, GitRules, HideRequest, PrivateGit, PrivateRequest, RulesRequest,
+    Checkout, GitRules, HideRequest, PrivateGit, PrivateRequest, RulesRequest, Start,
 };
 use sandbar_ports::rules::{CarryRules, Everything};
 use sandbar_ports::store::{
@@ -19,6 +19,7 @@ use sandbar_ports::workspace::{Assemble, Create, Created};
 use sandbar_ports::{PortError, PortResult};
 
 use super::capture::{GIT_DIR, OWN_DIR};
+use super::clean::asked_for;
 use super::locate::Located;
 use crate::Sandbar;
 
@@ -30,6 +31,8 @@ const ATTEMPTS: u32 = 5;
 pub(crate) struct BaseOptions {
     pub(crate) includes: Vec<String>,
     pub(crate) view: View,
+    /// The commit to start from; none for the working state.
+    pub(crate) start: Option<Start>,
 }
 
 impl Sandbar {
@@ -154,6 +157,10 @@ impl Sandbar {
                 linkable: true,
                 files: created.files.clone(),
                 allow_push: false,
+                clean: options
+                    .start
+                    .clone()
+                    .map(|start| asked_for(start, &created, &*rules)),
             };
             let private = self.parts.git.private(request).await?;
             let assemble = Assemble {
@@ -164,6 +171,12 @@ impl Sandbar {
             };
             self.parts.workspaces.assemble(assemble).await?;
             if self.parts.git.fingerprint(checkout.clone()).await? == before {
+                if options.start.is_none() {
+                    return Ok((created, private, rules));
+                }
+                let (created, rules) = self
+                    .start_clean(place, checkout, created, &private, rules)
+                    .await?;
                 return Ok((created, private, rules));
             }
             self.parts.workspaces.retire(place.to_path_buf()).await?;

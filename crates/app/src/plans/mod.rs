@@ -2,6 +2,7 @@
 
 mod capture;
 mod checkpoint;
+mod clean;
 mod create;
 mod end;
 mod find;

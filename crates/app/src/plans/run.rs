@@ -29,6 +29,9 @@ pub struct RunRequest {
     pub cwd: PathBuf,
     /// Program and arguments.
     pub argv: Vec<OsString>,
+    /// The commit to start from, as git would name it; none for the exact
+    /// working state (PLN-5).
+    pub base: Option<String>,
     /// Ignored files to bring along (gitignore syntax).
     pub includes: Vec<String>,
     /// The view that was asked for.
@@ -80,6 +83,8 @@ pub struct RunReport {
 #[serde(default)]
 pub(crate) struct Settings {
     pub(crate) includes: Vec<String>,
+    /// The commit of a clean start.
+    pub(crate) start: Option<String>,
 }
 
 impl Sandbar {
@@ -87,7 +92,7 @@ impl Sandbar {
     pub async fn run(&self, request: RunRequest) -> PortResult<RunReport> {
         let (plan, sandbox, located) = self.begin(&request).await?;
         let around = Around {
-            subdir: located.subdir.clone(),
+            subdir: located.subdir,
             real: located.resource.root.path.clone(),
             rollback_on_failure: request.rollback_on_failure,
             stdout_to_stderr: request.stdout_to_stderr,
@@ -112,6 +117,7 @@ impl Sandbar {
     pub async fn new_plan_at(
         &self,
         name: Option<String>,
+        base: Option<String>,
         includes: Vec<String>,
         cwd: PathBuf,
     ) -> PortResult<PlanRecord> {
@@ -119,6 +125,7 @@ impl Sandbar {
             name,
             cwd,
             argv: Vec::new(),
+            base,
             includes,
             view: None,
             rollback_on_failure: false,
@@ -184,13 +191,19 @@ impl Sandbar {
         self.refuse_without_checkpoints()?;
         self.recover_dead().await?;
         let view = self.choose_view(request.view).await?;
-        let located = self.locate(&request.cwd).await?;
-        let plan = self.new_plan(request, located.resource.id).await?;
+        let mut located = self.locate(&request.cwd).await?;
+        let start = self.start_of(request.base.as_deref(), &located).await?;
+        let commit = start.as_ref().map(|start| start.commit.clone());
+        let plan = self.new_plan(request, commit, located.resource.id).await?;
         let options = BaseOptions {
             includes: request.includes.clone(),
             view,
+            start,
         };
         let sandbox = self.create_sandbox(&plan, &located, &options).await?;
+        if options.start.is_some() {
+            located.subdir = self.standing(&sandbox, located.subdir).await?;
+        }
         Ok((plan, sandbox, located))
     }
 
@@ -227,10 +240,12 @@ impl Sandbar {
     async fn new_plan(
         &self,
         request: &RunRequest,
+        start: Option<String>,
         resource: sandbar_domain::ResourceId,
     ) -> PortResult<PlanRecord> {
         let settings = Settings {
             includes: request.includes.clone(),
+            start,
         };
         let settings = serde_json::to_string(&settings).map_err(|error| {
             PortError::new(Code::Internal, "write the settings of a plan").with_source(error)

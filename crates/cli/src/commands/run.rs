@@ -22,6 +22,7 @@ pub(crate) async fn run(
         name: args.name,
         cwd,
         argv: args.command,
+        base: args.base,
         includes: args.include,
         view: args.view.map(Into::into),
         rollback_on_failure: args.rollback_on_failure,
@@ -69,11 +70,12 @@ pub(crate) async fn shell(
 pub(crate) async fn new(
     sandbar: &Sandbar,
     name: Option<String>,
+    base: Option<String>,
     includes: Vec<String>,
     cwd: PathBuf,
     json: bool,
 ) -> PortResult<u8> {
-    let plan = sandbar.new_plan_at(name, includes, cwd).await?;
+    let plan = sandbar.new_plan_at(name, base, includes, cwd).await?;
     if json {
         document(&json!({"plan": document::plan(&plan)}));
     } else {

@@ -339,6 +339,30 @@ impl Index {
         self.extensions.retain(|(name, _)| name != b"TREE");
     }
 
+    /// Adds an entry of stage 0 after the last; entries come sorted by path.
+    /// Without a stat it matches no file, and the content is compared once.
+    pub(crate) fn append(
+        &mut self,
+        path: &[u8],
+        new_mode: u32,
+        id: gix::ObjectId,
+        stat: Option<Stat>,
+        skip_worktree: bool,
+    ) {
+        let mut item = Item {
+            head: [0; HEAD],
+            id: id.as_slice().try_into().expect("a SHA-1 has 20 bytes"),
+            flags: 0,
+            extended: if skip_worktree { SKIP_WORKTREE } else { 0 },
+            name: 0..0,
+        };
+        if let Some(stat) = stat {
+            item.set_stat(stat);
+        }
+        item.set(6, new_mode);
+        self.push(item, path);
+    }
+
     /// Adds entries of stage 0 with a stat that matches no file.
     pub(crate) fn insert<'p>(
         &mut self,

@@ -2,13 +2,17 @@
 //! as parts for the file layer; nothing is written here, and the repository
 //! is not touched.
 
+mod clean;
 mod config;
+mod ident;
 mod modules;
 mod objects;
 mod stats;
 
+pub(crate) use clean::resolve;
+
 use sandbar_domain::{Code, RelPath};
-use sandbar_ports::git::{Checkout, PrivateGit, PrivateRequest};
+use sandbar_ports::git::{Checkout, PrivateGit, PrivateRequest, Start};
 use sandbar_ports::workspace::Part;
 use sandbar_ports::{PortError, PortResult};
 
@@ -19,8 +23,6 @@ use crate::{reading, refs};
 /// Single files of the working tree's git directory that hold the state of
 /// what is in progress.
 const STATE_FILES: &[&str] = &[
-    "ORIG_HEAD",
-    "FETCH_HEAD",
     "MERGE_HEAD",
     "MERGE_MODE",
     "MERGE_MSG",
@@ -28,7 +30,6 @@ const STATE_FILES: &[&str] = &[
     "MERGE_AUTOSTASH",
     "AUTO_MERGE",
     "SQUASH_MSG",
-    "COMMIT_EDITMSG",
     "CHERRY_PICK_HEAD",
     "REVERT_HEAD",
     "REBASE_HEAD",
@@ -41,6 +42,13 @@ const STATE_FILES: &[&str] = &[
     "BISECT_EXPECTED_REV",
     "BISECT_ANCESTORS_OK",
     "BISECT_FIRST_PARENT",
+];
+
+/// Files of the same place that outlast it.
+const OWN_FILES: &[&str] = &[
+    "ORIG_HEAD",
+    "FETCH_HEAD",
+    "COMMIT_EDITMSG",
     "info/sparse-checkout",
 ];
 
@@ -70,7 +78,11 @@ pub(crate) fn private(request: &PrivateRequest, scope: Scope) -> PortResult<Priv
     ] {
         made.parts.push(Part::Directory(rel(directory)?));
     }
-    made.parts.push(Part::Write(rel("HEAD")?, head(checkout)?));
+    let head = match &request.clean {
+        Some(clean) if checkout.head.as_ref() != Some(&clean.start.commit) => moved(&clean.start),
+        _ => head(checkout)?,
+    };
+    made.parts.push(Part::Write(rel("HEAD")?, head));
     let wish = config::Wish {
         allow_push: request.allow_push,
         worktree: None,
@@ -82,8 +94,14 @@ pub(crate) fn private(request: &PrivateRequest, scope: Scope) -> PortResult<Priv
     ));
     add_refs(&repository, &mut made)?;
     add_logs(checkout, &mut made.parts)?;
-    add_state(checkout, &mut made.parts)?;
-    if reading::present(&repository.index_path()) {
+    add_state(checkout, request.clean.is_some(), &mut made.parts)?;
+    if let Some(clean) = &request.clean {
+        let started = clean::start(request, clean, &repository, scope)?;
+        let index = started.index.to_bytes()?;
+        made.parts.push(Part::Write(rel("index")?, index));
+        made.changes = started.changes;
+        made.notes.extend(started.notes);
+    } else if reading::present(&repository.index_path()) {
         let mut index = Index::load(&repository)?;
         stats::refresh(&mut index, &request.files);
         made.parts
@@ -96,6 +114,14 @@ pub(crate) fn private(request: &PrivateRequest, scope: Scope) -> PortResult<Priv
     )?;
     modules::add(request, &mut made)?;
     Ok(made)
+}
+
+/// HEAD as text, on the branch that was named or on the commit.
+fn moved(start: &Start) -> Vec<u8> {
+    match &start.branch {
+        Some(branch) => format!("ref: {branch}\n").into_bytes(),
+        None => format!("{}\n", start.commit).into_bytes(),
+    }
 }
 
 /// HEAD as text; a HEAD that is a symlink becomes a file.
@@ -167,8 +193,16 @@ fn add_logs(checkout: &Checkout, parts: &mut Vec<Part>) -> PortResult<()> {
     Ok(())
 }
 
-fn add_state(checkout: &Checkout, parts: &mut Vec<Part>) -> PortResult<()> {
-    let own = STATE_FILES.iter().map(|name| (&checkout.git_dir, *name));
+/// Adds what is in progress, unless the start is clean, and what is not.
+fn add_state(checkout: &Checkout, clean: bool, parts: &mut Vec<Part>) -> PortResult<()> {
+    let (files, directories) = match clean {
+        true => (&[][..], &[][..]),
+        false => (STATE_FILES, STATE_DIRECTORIES),
+    };
+    let own = files
+        .iter()
+        .chain(OWN_FILES)
+        .map(|name| (&checkout.git_dir, *name));
     let shared = SHARED_FILES
         .iter()
         .map(|name| (&checkout.common_dir, *name));
@@ -178,9 +212,7 @@ fn add_state(checkout: &Checkout, parts: &mut Vec<Part>) -> PortResult<()> {
             to: rel(name)?,
         });
     }
-    let own = STATE_DIRECTORIES
-        .iter()
-        .map(|name| (&checkout.git_dir, *name));
+    let own = directories.iter().map(|name| (&checkout.git_dir, *name));
     for (dir, name) in own.chain([(&checkout.common_dir, "rr-cache")]) {
         let from = dir.join(name);
         if reading::present(&from) {

@@ -154,6 +154,15 @@ impl Engine {
         standing(false) == Standing::File || standing(true) == Standing::Gitlink
     }
 
+    /// Says whether an include pattern matches a path or a directory above it.
+    pub(crate) fn is_included(&self, path: &str) -> bool {
+        let case = self.root.case();
+        let above = path.match_indices('/').map(|(at, _)| (&path[..at], true));
+        above
+            .chain([(path, false), (path, true)])
+            .any(|(path, is_dir)| self.includes.judge(path, is_dir, case) == Some(true))
+    }
+
     /// Judges one path.
     pub(crate) fn verdict(&self, path: &str, is_dir: bool) -> Verdict {
         if !path.contains('/') && matches!(path, ".git" | ".sandbar") {

@@ -77,6 +77,14 @@ impl GitRules for BaseRules {
     fn is_tracked(&self, path: &RelPath) -> bool {
         self.engine.is_tracked(path.as_str())
     }
+
+    fn is_included(&self, path: &RelPath) -> bool {
+        self.engine.is_included(path.as_str())
+    }
+
+    fn includes(&self) -> String {
+        String::from_utf8_lossy(self.engine.includes().raw()).into_owned()
+    }
 }
 
 /// Rules of a sandbox: ignored only where the base's and its own agree.
@@ -129,6 +137,14 @@ impl GitRules for SandboxRules {
 
     fn is_tracked(&self, path: &RelPath) -> bool {
         self.current.is_tracked(path.as_str())
+    }
+
+    fn is_included(&self, path: &RelPath) -> bool {
+        self.base.is_included(path.as_str())
+    }
+
+    fn includes(&self) -> String {
+        String::from_utf8_lossy(self.base.includes().raw()).into_owned()
     }
 }
 

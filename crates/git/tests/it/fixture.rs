@@ -344,6 +344,7 @@ pub fn sandbox_with(
         linkable: true,
         files: files.clone(),
         allow_push,
+        clean: None,
     }))
     .unwrap();
     assemble(&root.join(".git"), &pool, &made.parts);

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use sandbar_domain::{Code, Hash, PlanId};
 use sandbar_ports::git::{
     Checkout, GitRules, GitState, HideRequest, Landing, LandingRequest, PrivateGit, PrivateRequest,
-    RulesRequest,
+    RulesRequest, Start,
 };
 use sandbar_ports::rules::CarryRules;
 use sandbar_ports::{PortError, PortResult};
@@ -28,6 +28,10 @@ fn none<T>(doing: &str) -> PortResult<T> {
 impl GitState for MemGit {
     async fn discover(&self, _: PathBuf) -> PortResult<Option<Checkout>> {
         Ok(None)
+    }
+
+    async fn resolve(&self, _: Checkout, _: String) -> PortResult<Start> {
+        none("find a commit")
     }
 
     async fn fingerprint(&self, _: Checkout) -> PortResult<Hash> {
