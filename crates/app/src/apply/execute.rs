@@ -511,6 +511,9 @@ impl Sandbar {
         let Some(entry) = open.into_iter().find(|open| open.id == entry.id) else {
             return Ok(None);
         };
+        // Another process may have tried meanwhile: the lock was waited for.
+        let plan = self.parts.store.plan(plan.plan.id).await?;
+        let Some(plan) = &plan else { return Ok(None) };
         let ops = match entry.ops {
             Some(hash) => {
                 let bytes = self.parts.objects.get(hash).await?;
@@ -571,7 +574,9 @@ impl Sandbar {
             to,
             ops,
             payload: entry.payload.clone(),
-            owner: to.is_open().then(|| self.parts.runner.owner()),
+            // What is parked belongs to nobody, so that anyone may go on with
+            // it: this process too.
+            owner: (to.is_open() && to != Phase::NeedsAttention).then(|| self.parts.runner.owner()),
             plan: plan.map(|(from, to)| (from, to, now)),
         };
         self.parts.store.advance_journal(step).await
