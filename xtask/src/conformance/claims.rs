@@ -110,9 +110,22 @@ fn parse(list: &str) -> Result<Vec<Parsed>, String> {
         Some((list, why)) => (list, Some(why.trim().to_owned())),
         None => (list, None),
     };
-    list.split(',')
+    split(list)
         .map(|one| parse_one(one).map(|(rule, adapter)| (rule, adapter, why.clone())))
         .collect()
+}
+
+/// Splits at commas outside brackets.
+fn split(list: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0usize;
+    list.split(move |c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    })
 }
 
 fn parse_one(text: &str) -> Result<(String, Option<String>), String> {
@@ -161,7 +174,7 @@ mod tests {
 
     #[test]
     fn claims_belong_to_the_next_function() {
-        let text = "    // CLAIMSTR-1 (git_worktree), APL-3\n    /// CLAIMPLN-4 partial: no mmap\n    \
+        let text = "    // CLAIMSTR-1 (git_worktree, linked), APL-3\n    /// CLAIMPLN-4 partial: no mmap\n    \
                     #[tokio::test]\n    async fn lands_clean() {\n";
         let (claims, findings) = of("crates/app/src/apply.rs", text);
         assert_eq!(findings, []);
@@ -172,7 +185,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                ("STR-1", Some("git_worktree"), None),
+                ("STR-1", Some("git_worktree, linked"), None),
                 ("APL-3", None, None),
                 ("PLN-4", None, Some("no mmap"))
             ]
