@@ -6,7 +6,6 @@ use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher as StdHasher};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 
 use sandbar_domain::Hash;
 use sandbar_domain::hash::Hasher;
@@ -20,8 +19,6 @@ use crate::sys::{self, Errno, FileLock, at, fail};
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 1 << 20;
-/// Bytes of a pack between two early fsyncs.
-const EARLY: u64 = 8 << 20;
 /// Loose files held open until they are made durable together.
 const PENDING: usize = 64;
 
@@ -68,9 +65,6 @@ struct Inner {
     seen: HashedSet,
     fresh: HashSet<String>,
     pending: Vec<(OwnedFd, String, Hash)>,
-    /// An early fsync that runs, and how far the file was when it began.
-    early: Option<JoinHandle<Result<(), Errno>>>,
-    early_from: u64,
     shelves: HashSet<String>,
 }
 
@@ -204,31 +198,12 @@ impl Transaction<'_> {
         drop(inner);
         if let Some(fd) = fd {
             sys::write_at(&*fd, &full, at_offset).map_err(at("write", "a pack"))?;
-            self.sync_early(&fd)?;
+            // Without this the last fsync would wait for all of it.
+            sys::start_writeback(&*fd, at_offset, full.len() as u64);
         }
         full.clear();
         self.inner().spare = Some(full);
         Ok(())
-    }
-
-    /// Makes what is written so far durable while more is added: the last
-    /// fsync would otherwise wait for the whole journal of the file system.
-    fn sync_early(&self, fd: &Arc<OwnedFd>) -> PortResult<()> {
-        let mut inner = self.inner();
-        if inner.flushed - inner.early_from < EARLY
-            || inner
-                .early
-                .as_ref()
-                .is_some_and(|early| !early.is_finished())
-        {
-            return Ok(());
-        }
-        inner.early_from = inner.flushed;
-        let fd = Arc::clone(fd);
-        let begun = std::thread::spawn(move || sys::sync_file(&*fd));
-        let before = inner.early.replace(begun);
-        drop(inner);
-        ended(before)
     }
 
     /// Starts a large object.
@@ -289,8 +264,6 @@ impl Transaction<'_> {
         if !shelves.is_empty() {
             sys::sync_dir(&self.store.loose_dir).map_err(at("make durable", "objects"))?;
         }
-        let early = self.inner().early.take();
-        ended(early)?;
         let mut inner = self.inner();
         let Some((fd, name)) = inner.file.as_ref().map(|(fd, n)| (fd.clone(), n.clone())) else {
             if inner.fresh.is_empty() {
@@ -321,20 +294,9 @@ impl Transaction<'_> {
     }
 }
 
-/// Waits for an early fsync; its failure is that of the whole addition.
-fn ended(early: Option<JoinHandle<Result<(), Errno>>>) -> PortResult<()> {
-    match early.map(JoinHandle::join) {
-        None | Some(Ok(Ok(()))) => Ok(()),
-        Some(Ok(Err(errno))) => Err(fail("make durable", "a pack", errno)),
-        Some(Err(_)) => Err(fail("make durable", "a pack", Errno::IO)),
-    }
-}
-
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
         let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // The directory of temporary files must not change under a collection.
-        let _ = ended(inner.early.take());
         if let Some((_, name)) = inner.file.take() {
             let _ = sys::remove_file(&self.store.tmp_dir, &name);
         }
