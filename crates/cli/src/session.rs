@@ -4,13 +4,28 @@ use std::sync::Arc;
 
 use sandbar::compose::{self, Opening};
 use sandbar::ports::{Cancel, PortResult, Progress, Silent};
-use sandbar::{Sandbar, Surroundings};
+use sandbar::{Config, Sandbar, Surroundings};
 
 use crate::output::style;
 use crate::progress::Bar;
 
-/// Opens everything for one command.
+/// Opens everything for one command that makes plans.
 pub(crate) async fn open(json: bool) -> PortResult<Sandbar> {
+    compose::open(opening(json)).await
+}
+
+/// Opens everything for one command about plans there are; `None` where
+/// nothing was ever recorded.
+pub(crate) async fn open_existing(json: bool) -> PortResult<Option<Sandbar>> {
+    compose::open_existing(opening(json)).await
+}
+
+/// Reads the configuration, and opens nothing.
+pub(crate) fn configure() -> PortResult<Config> {
+    compose::configure(&opening(false))
+}
+
+fn opening(json: bool) -> Opening {
     let cancel = Cancel::new();
     watch_interrupts(cancel.clone());
     let progress: Arc<dyn Progress> = match Bar::for_terminal() {
@@ -29,12 +44,11 @@ pub(crate) async fn open(json: bool) -> PortResult<Sandbar> {
             anstream::eprintln!("{dim}sandbar:{dim:#} {text}");
         }),
     };
-    let opening = Opening {
+    Opening {
         cwd: crate::args::cwd().ok(),
         environment: environment(),
         around,
-    };
-    compose::open(opening).await
+    }
 }
 
 /// Reads the variables that can be read as text; others name no setting.

@@ -28,6 +28,20 @@ pub struct Doctor {
     pub findings: Vec<Finding>,
 }
 
+impl Doctor {
+    /// The state where no data was ever recorded.
+    pub fn without_data(views: ViewReport) -> Self {
+        Self {
+            views,
+            security_isolation: false,
+            plans: 0,
+            sandboxes: 0,
+            objects: StoreHealth::default(),
+            findings: Vec::new(),
+        }
+    }
+}
+
 /// Something to look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {

@@ -8,6 +8,7 @@ use sandbar_exec::Processes;
 use sandbar_fs::target::FsTargets;
 use sandbar_fs::{FsEngine, files};
 use sandbar_git::GixGit;
+use sandbar_ports::exec::{Runner as _, ViewReport};
 use sandbar_ports::{PortError, PortResult};
 use sandbar_store::SqlStore;
 
@@ -54,6 +55,52 @@ pub async fn open(opening: Opening) -> PortResult<Sandbar> {
         Some(url) => SqlStore::open(url).await?,
         None => SqlStore::open_file(&data.join("sandbar.db")).await?,
     };
+    Ok(compose(engine, store, data, config, opening.around))
+}
+
+/// Opens what is there already; `None` where no data was ever recorded, and
+/// then nothing is made. Where the data directory cannot be written it is
+/// opened for looking only. Errors: as [`open`].
+pub async fn open_existing(opening: Opening) -> PortResult<Option<Sandbar>> {
+    let config = configure(&opening)?;
+    let data = data_dir(&opening)?;
+    match files::read_small(&data.join("format"), CONFIG_LIMIT) {
+        Err(error) if error.code == Code::PathNotFound => return Ok(None),
+        // What is wrong with it the engine says better.
+        _ => {}
+    }
+    let engine = match FsEngine::open(&data) {
+        Err(error) if matches!(error.code, Code::ReadOnly | Code::PermissionDenied) => {
+            FsEngine::open_read_only(&data)?
+        }
+        other => other?,
+    };
+    let file = data.join("sandbar.db");
+    let found = match config.store_url() {
+        Some(url) => SqlStore::open_existing(url).await?,
+        None => SqlStore::open_existing_file(&file).await?,
+    };
+    // Sandboxes without a store are a finding, not the absence of data.
+    let store = match (found, config.store_url()) {
+        (Some(store), _) => store,
+        (None, Some(url)) => SqlStore::open(url).await?,
+        (None, None) => SqlStore::open_file(&file).await?,
+    };
+    Ok(Some(compose(engine, store, data, config, opening.around)))
+}
+
+/// Says which views work here; needs no data.
+pub async fn views() -> ViewReport {
+    Processes.probe().await
+}
+
+fn compose(
+    engine: FsEngine,
+    store: SqlStore,
+    data: PathBuf,
+    config: Config,
+    mut around: Surroundings,
+) -> Sandbar {
     let parts = Parts {
         workspaces: Arc::new(engine.clone()),
         objects: Arc::new(engine.clone()),
@@ -65,10 +112,9 @@ pub async fn open(opening: Opening) -> PortResult<Sandbar> {
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
     };
-    let mut around = opening.around;
     // Roots are resolved paths, and the home directory is compared with them.
     around.home = around.home.and_then(|home| files::canonicalize(&home).ok());
-    Ok(Sandbar::new(parts, config, around))
+    Sandbar::new(parts, config, around)
 }
 
 /// Returns the data directory: `SANDBAR_DATA_DIR`, else `sandbar` in

@@ -18,13 +18,7 @@ impl Sandbar {
             }
             let located = self.locate(cwd).await?;
             let newest = self.parts.store.newest_plan(located.resource.id).await?;
-            return newest.ok_or_else(|| {
-                let root = located.resource.root.path.display();
-                PortError::new(
-                    Code::PlanNotFound,
-                    format!("find a plan on {root}: there is none"),
-                )
-            });
+            return newest.ok_or_else(|| no_plan(text, &located.resource.root.path));
         }
         self.one_plan(text).await
     }
@@ -32,10 +26,7 @@ impl Sandbar {
     async fn one_plan(&self, text: &str) -> PortResult<PlanRecord> {
         let mut found = self.parts.store.find_plans(text.to_owned()).await?;
         match found.len() {
-            0 => {
-                let message = format!("find plan {text}: there is none of that name or id");
-                Err(PortError::new(Code::PlanNotFound, message))
-            }
+            0 => Err(no_plan(text, Path::new(""))),
             1 => Ok(found.remove(0)),
             _ => {
                 let names: Vec<_> = found
@@ -93,6 +84,15 @@ impl Sandbar {
             PortError::new(Code::SandboxGone, message)
         })
     }
+}
+
+/// Says that there is no plan `text`; of `@`, that there is none on `root`.
+pub fn no_plan(text: &str, root: &Path) -> PortError {
+    let message = match text {
+        "@" => format!("find a plan on {}: there is none", root.display()),
+        _ => format!("find plan {text}: there is none of that name or id"),
+    };
+    PortError::new(Code::PlanNotFound, message)
 }
 
 /// Checks a plan name that a person chose: 1 to 64 characters that need no

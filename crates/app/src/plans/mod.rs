@@ -14,6 +14,7 @@ mod run;
 mod steps;
 
 pub use checkpoint::CheckpointReport;
+pub use find::no_plan;
 pub use look::{DiffReport, LogEntry, PlanReport, SandboxReport, StatusReport};
 pub use rollback::RollbackReport;
 pub use run::{ExecRequest, RunReport, RunRequest};

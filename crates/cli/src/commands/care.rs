@@ -3,7 +3,7 @@
 use clap::CommandFactory as _;
 use sandbar::config::KEYS;
 use sandbar::ports::PortResult;
-use sandbar::{GcRequest, Outcome, Sandbar};
+use sandbar::{Config, Doctor, GcReport, GcRequest, Outcome, Recovered, Sandbar};
 use serde_json::json;
 
 use crate::args::Args;
@@ -12,22 +12,31 @@ use crate::output::{document, human, print, raw};
 
 /// `sandbar doctor`: fails when something needs a person.
 pub(crate) async fn doctor(sandbar: &Sandbar, json: bool) -> PortResult<u8> {
-    let report = sandbar.doctor().await?;
+    Ok(diagnosis(&sandbar.doctor().await?, json))
+}
+
+/// Prints what `doctor` found.
+pub(crate) fn diagnosis(report: &Doctor, json: bool) -> u8 {
     if json {
-        document(&document::doctor(&report));
+        document(&document::doctor(report));
     } else {
-        print(&human::doctor(&report));
+        print(&human::doctor(report));
     }
     let bad = report
         .findings
         .iter()
         .any(|finding| finding.kind != "orphan");
-    Ok(u8::from(bad))
+    u8::from(bad)
 }
 
 /// `sandbar gc`.
 pub(crate) async fn gc(sandbar: &Sandbar, dry_run: bool, now: bool, json: bool) -> PortResult<u8> {
     let report = sandbar.gc(GcRequest { dry_run, now }).await?;
+    Ok(collected(&report, json))
+}
+
+/// Prints what `gc` did.
+pub(crate) fn collected(report: &GcReport, json: bool) -> u8 {
     if json {
         document(&json!({
             "dry_run": report.dry_run,
@@ -39,8 +48,9 @@ pub(crate) async fn gc(sandbar: &Sandbar, dry_run: bool, now: bool, json: bool) 
                 "kept": report.objects.kept,
             },
         }));
-        return Ok(0);
+        return 0;
     }
+    let dry_run = report.dry_run;
     let would = if dry_run { "would remove" } else { "removed" };
     let mut text = format!(
         "{would} the checkpoints of {} plans and {} sandbox directories\n",
@@ -56,12 +66,16 @@ pub(crate) async fn gc(sandbar: &Sandbar, dry_run: bool, now: bool, json: bool) 
         );
     }
     print(&text);
-    Ok(0)
+    0
 }
 
 /// `sandbar recover`.
 pub(crate) async fn recover(sandbar: &Sandbar, json: bool) -> PortResult<u8> {
-    let report = sandbar.recover().await?;
+    Ok(recovered(&sandbar.recover().await?, json))
+}
+
+/// Prints what `recover` settled.
+pub(crate) fn recovered(report: &Recovered, json: bool) -> u8 {
     if json {
         document(&json!({
             "applies": report.applies.iter().map(|(plan, outcome)| json!({
@@ -103,12 +117,12 @@ pub(crate) async fn recover(sandbar: &Sandbar, json: bool) -> PortResult<u8> {
         .applies
         .iter()
         .any(|(_, outcome)| *outcome == Outcome::NeedsAttention);
-    Ok(u8::from(stuck || !report.open.is_empty()))
+    u8::from(stuck || !report.open.is_empty())
 }
 
 /// `sandbar config`.
-pub(crate) fn config(sandbar: &Sandbar, json: bool) -> u8 {
-    let entries: Vec<_> = sandbar.config().entries().collect();
+pub(crate) fn config(config: &Config, json: bool) -> u8 {
+    let entries: Vec<_> = config.entries().collect();
     if json {
         let values: Vec<_> = entries
             .iter()

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sandbar::domain::{Change, Entry, Kind};
 use sandbar::ports::PortResult;
-use sandbar::{Sandbar, patch};
+use sandbar::{PlanReport, Sandbar, patch};
 use serde_json::json;
 
 use crate::output::style::{BAD, DIM, GOOD, NAME, PLACE};
@@ -12,13 +12,17 @@ use crate::output::{bytes, document, human, print, raw};
 
 /// `sandbar plan list`.
 pub(crate) async fn plans(sandbar: &Sandbar, json: bool) -> PortResult<u8> {
-    let all = sandbar.plans().await?;
+    Ok(list(&sandbar.plans().await?, json))
+}
+
+/// Prints a list of plans.
+pub(crate) fn list(all: &[PlanReport], json: bool) -> u8 {
     if json {
         document(&json!({"plans": all.iter().map(document::listed).collect::<Vec<_>>()}));
     } else {
-        print(&human::plans(&all));
+        print(&human::plans(all));
     }
-    Ok(0)
+    0
 }
 
 /// `sandbar status` and `sandbar plan show`.

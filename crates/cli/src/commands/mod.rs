@@ -4,6 +4,7 @@
 mod apply;
 mod care;
 mod look;
+mod no_data;
 mod run;
 
 use sandbar::Sandbar;
@@ -27,7 +28,18 @@ async fn run(args: Args) -> PortResult<u8> {
     if let Command::Completions { shell } = args.command {
         return Ok(care::completions(shell));
     }
-    let sandbar: Sandbar = crate::session::open(json).await?;
+    if let Command::Config = args.command {
+        return Ok(care::config(&crate::session::configure()?, json));
+    }
+    let sandbar: Sandbar = match args.command {
+        Command::Run(_) | Command::Plan(PlanCommand::New { .. }) => {
+            crate::session::open(json).await?
+        }
+        _ => match crate::session::open_existing(json).await? {
+            Some(sandbar) => sandbar,
+            None => return no_data::answer(&args.command, &cwd, json).await,
+        },
+    };
     match args.command {
         Command::Run(run) => run::run(&sandbar, run, cwd, json).await,
         Command::Exec(exec) => run::exec(&sandbar, exec, cwd, json).await,
@@ -57,7 +69,6 @@ async fn run(args: Args) -> PortResult<u8> {
         Command::Doctor => care::doctor(&sandbar, json).await,
         Command::Gc { dry_run, now } => care::gc(&sandbar, dry_run, now, json).await,
         Command::Recover => care::recover(&sandbar, json).await,
-        Command::Config => Ok(care::config(&sandbar, json)),
-        Command::Completions { .. } => Ok(0),
+        Command::Config | Command::Completions { .. } => Ok(0),
     }
 }

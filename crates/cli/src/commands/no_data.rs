@@ -1,0 +1,48 @@
+//! What commands answer where nothing was ever recorded. Never makes a data
+//! directory: looking leaves no traces.
+
+use std::path::Path;
+
+use sandbar::compose;
+use sandbar::ports::PortResult;
+use sandbar::{Doctor, GcReport, Recovered};
+
+use super::{care, look};
+use crate::args::{Command, PlanCommand};
+
+/// Answers a command about plans, of which there are none. Errors:
+/// `plan_not_found` where it names one.
+pub(crate) async fn answer(command: &Command, cwd: &Path, json: bool) -> PortResult<u8> {
+    let plan = match command {
+        Command::Plan(PlanCommand::List) => return Ok(look::list(&[], json)),
+        Command::Doctor => {
+            let report = Doctor::without_data(compose::views().await);
+            return Ok(care::diagnosis(&report, json));
+        }
+        Command::Gc { dry_run, now: _ } => {
+            let report = GcReport {
+                dry_run: *dry_run,
+                ..GcReport::default()
+            };
+            return Ok(care::collected(&report, json));
+        }
+        Command::Recover => return Ok(care::recovered(&Recovered::default(), json)),
+        Command::Exec(exec) => &exec.plan,
+        Command::Apply(apply) => &apply.plan,
+        Command::Plan(PlanCommand::Show { plan })
+        | Command::Shell { plan }
+        | Command::Path { plan }
+        | Command::Status { plan }
+        | Command::Diff { plan, .. }
+        | Command::Log { plan }
+        | Command::Checkpoint { plan, .. }
+        | Command::Rollback { plan, .. }
+        | Command::Discard { plan } => plan,
+        // These need no plan, or make one.
+        Command::Run(_)
+        | Command::Plan(PlanCommand::New { .. })
+        | Command::Config
+        | Command::Completions { .. } => return Ok(0),
+    };
+    Err(sandbar::no_plan(plan, cwd))
+}
