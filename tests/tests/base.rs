@@ -38,6 +38,7 @@ fn project() -> Repository {
         echo '*.tmp' > .gitignore
         git add --all; git commit -qm 'on other'
         git checkout -q main; echo third > third.txt; git add third.txt; git commit -qm third
+        rm stamp.id; git checkout -q stamp.id
         "#,
     );
     repo
@@ -146,7 +147,8 @@ fn what_was_asked_for_comes_along() {
     let root = repo.root();
     sh(root, MESS);
     sh(root, "echo '*.log' > .worktreeinclude");
-    let include = ["--include", "keep/me.txt"];
+    // The last stands where the commit has a directory, and yields.
+    let include = ["--include", "keep/me.txt", "--include", "/deep"];
     let mut words = vec!["run", "--name", "i", "--base", "HEAD"];
     words.extend(include);
     words.extend([
@@ -335,4 +337,82 @@ fn a_directory_that_the_commit_has_not_is_left_for_the_one_above() {
         done.stdout.trim_end(),
         repo.root().join("src").display().to_string()
     );
+}
+
+// conformance: PLN-5 (--base amid a merge)
+#[test]
+fn what_was_in_progress_is_not_begun() {
+    let (world, repo) = (World::new(), project());
+    let root = repo.root();
+    sh(
+        root,
+        "echo main > a.txt; git commit -qam clash
+         ! git merge -q other 2>&1; test -e .git/MERGE_HEAD; git ls-files -u | grep -q .",
+    );
+    for (name, rev) in [("h", "HEAD"), ("o", "other")] {
+        drop(world.ok(root, &["plan", "new", "--name", name, "--base", rev]));
+        let sandbox = world.sandbox(root, name);
+        assert_clean(&repo, &sandbox, rev);
+        assert!(!sandbox.join(".git/MERGE_HEAD").exists());
+        assert!(!sandbox.join(".git/MERGE_MSG").exists());
+    }
+}
+
+// conformance: PLN-5 (--base, sparse)
+#[test]
+fn a_sparse_checkout_stays_sparse_or_is_refused_by_name() {
+    let (world, repo) = (World::new(), project());
+    let root = repo.root();
+    git(root, &["sparse-checkout", "set", "src"]);
+    let wanted = judge::contents(root);
+    assert!(!wanted.contains_key("deep/er/file.txt"));
+    sh(root, "echo edited >> src/c.txt; rm a.txt; echo u > u.txt");
+    drop(world.ok(root, &["plan", "new", "--name", "s", "--base", "HEAD"]));
+    let sandbox = world.sandbox(root, "s");
+    assert_eq!(judge::contents(&sandbox), wanted);
+    assert_eq!(git(&sandbox, &["status", "--porcelain"]), "");
+    let done = world.sandbar(root, &["plan", "new", "--base", "other", "--json"]);
+    let done = done.expect(4).json();
+    assert_eq!(done["error"]["code"], "repository_refused", "{done}");
+    assert!(done.to_string().contains("fresh/new.txt"), "{done}");
+}
+
+// conformance: PLN-5 (--base, linked worktree)
+#[test]
+fn a_linked_worktree_starts_clean_too() {
+    let (world, repo) = (World::new(), project());
+    let linked = repo.scratch().join("linked");
+    let at = linked.to_str().expect("UTF-8");
+    git(repo.root(), &["worktree", "add", "-q", at, "other"]);
+    sh(&linked, "echo edited >> a.txt; echo u > u.tmp");
+    for (name, rev, head) in [
+        ("w", "other", "refs/heads/other"),
+        ("m", "main", "refs/heads/main"),
+    ] {
+        let words = ["plan", "new", "--name", name, "--base", rev];
+        drop(world.ok(&linked, &words));
+        let sandbox = world.sandbox(&linked, name);
+        assert_clean(&repo, &sandbox, rev);
+        assert_eq!(judge::head(&sandbox), head);
+    }
+}
+
+// conformance: PLN-5, STR-1 (--base, filters)
+#[test]
+fn filters_are_not_run_and_what_they_miss_is_named() {
+    let (world, repo) = (World::new(), project());
+    let root = repo.root();
+    let mark = repo.scratch().join("filter-ran");
+    let filter = format!("touch '{}'; cat", mark.display());
+    git(root, &["config", "filter.cut.smudge", &filter]);
+    git(root, &["config", "filter.cut.clean", &filter]);
+    git(root, &["config", "filter.cut.required", "true"]);
+    sh(root, "echo edited > whole.cut");
+    let done = world.ok(root, &["plan", "new", "--name", "f", "--base", "HEAD"]);
+    assert!(!mark.exists(), "{}", done.stderr);
+    assert!(done.stderr.contains("whole.cut"), "{}", done.stderr);
+    let sandbox = world.sandbox(root, "f");
+    assert_eq!(sh(&sandbox, "cat whole.cut"), "as stored\n");
+    assert!(!mark.exists());
+    assert_eq!(git(&sandbox, &["status", "--porcelain"]), "");
 }

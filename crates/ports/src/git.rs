@@ -163,10 +163,13 @@ pub struct PrivateGit {
     /// What a person should know, such as filters that are missing.
     pub notes: Vec<String>,
     /// With a clean start: what the copied files lack of the commit, sorted
-    /// by path. None: the path goes. A directory is one that must be there
-    /// though nothing is in it.
-    pub changes: Vec<(RelPath, Option<(Kind, Vec<u8>)>)>,
+    /// by path.
+    pub changes: Vec<Wanted>,
 }
+
+/// A path, and what is to be at it; none: nothing. A directory is one that
+/// must be there though nothing is in it.
+pub type Wanted = (RelPath, Option<(Kind, Vec<u8>)>);
 
 /// What [`GitState::hide`] is asked for.
 #[derive(Debug, Clone)]

@@ -12,7 +12,7 @@ use gix::filter::plumbing;
 use gix::filter::plumbing::pipeline::convert::{ToWorktreeOutcome, to_worktree};
 use gix::worktree::stack::state::attributes::Source;
 use sandbar_domain::{Code, Kind, RelPath};
-use sandbar_ports::git::{Checkout, Clean, PrivateRequest, Start};
+use sandbar_ports::git::{Checkout, Clean, PrivateRequest, Start, Wanted};
 use sandbar_ports::workspace::CopiedFile;
 use sandbar_ports::{PortError, PortResult};
 
@@ -27,7 +27,7 @@ pub(super) struct Started {
     /// The index of the commit.
     pub(super) index: Index,
     /// What differs from the copied files, sorted.
-    pub(super) changes: Vec<(RelPath, Option<(Kind, Vec<u8>)>)>,
+    pub(super) changes: Vec<Wanted>,
     /// What a person should know.
     pub(super) notes: Vec<String>,
 }
