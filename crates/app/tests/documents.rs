@@ -11,10 +11,17 @@ fn every_code_and_key_is_documented() {
         let row = format!("| `{}` | {} |", code.text(), code.exit());
         assert!(errors.contains(&row), "docs/errors.md lacks {row}");
     }
-    let rows = errors.lines().filter(|line| line.starts_with("| `")).count();
+    let rows = errors
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .count();
     assert_eq!(rows, Code::ALL.len());
     let keys = include_str!("../../../docs/configuration.md");
     for key in KEYS {
-        assert!(keys.contains(&format!("| `{}` |", key.name)), "{}", key.name);
+        assert!(
+            keys.contains(&format!("| `{}` |", key.name)),
+            "{}",
+            key.name
+        );
     }
 }
