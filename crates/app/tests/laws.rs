@@ -82,10 +82,13 @@ fn step() -> impl Strategy<Value = Step> {
 #[derive(Debug, Default)]
 struct Seen(BTreeMap<&'static str, u32>);
 
+/// Files to write, or to remove.
+type Errand = Arc<Mutex<Vec<(String, Option<String>)>>>;
+
 struct History {
     world: World,
     /// What the next command does.
-    errand: Arc<Mutex<Vec<(String, Option<String>)>>>,
+    errand: Errand,
     /// Makes lines unlike all others.
     tokens: u64,
     plans: u32,
@@ -98,10 +101,9 @@ struct History {
 impl History {
     async fn new() -> Self {
         let world = World::new();
-        let errand: Arc<Mutex<Vec<(String, Option<String>)>>> = Arc::default();
         let mut history = Self {
             world,
-            errand,
+            errand: Errand::default(),
             tokens: 0,
             plans: 0,
             plan: String::new(),
