@@ -8,6 +8,8 @@ mod report;
 mod results;
 mod rules;
 
+use std::path::PathBuf;
+
 use crate::process::{Outcome, Step};
 use crate::test::Ground;
 use crate::tidy::Finding;
@@ -30,7 +32,7 @@ pub(crate) fn check(sources: &[Source]) -> Outcome<Vec<Finding>> {
 
 /// Judges the results that the run just before left, and writes the table.
 pub(crate) fn after_tests() -> Outcome {
-    let results = results::read(&tree::target()?.join("nextest/default/junit.xml"))?;
+    let results = results::read(&record("default"))?;
     let rows = judge(&results)?;
     finish(&rows, &[])
 }
@@ -81,10 +83,19 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         }
         // A failing test becomes a row that says so.
         let (_, _) = step.watch()?;
-        results::read(&tree::target()?.join("nextest/conformance/junit.xml"))?
+        results::read(&record("conformance"))?
     };
     let rows = judge(&results)?;
     finish(&rows, &wanted)
+}
+
+/// Where the test runner leaves its record: always below the workspace's own
+/// `target`, wherever cargo builds.
+fn record(profile: &str) -> PathBuf {
+    tree::root()
+        .join("target/nextest")
+        .join(profile)
+        .join("junit.xml")
 }
 
 fn judge(results: &[results::TestResult]) -> Outcome<Vec<report::Row>> {
