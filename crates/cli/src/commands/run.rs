@@ -178,8 +178,10 @@ pub(crate) async fn rollback(
     }
     let name = &report.plan.plan.name;
     let mut text = format!(
-        "plan {NAME}{name}{NAME:#} is back at checkpoint {}: {} paths written, {} removed\n",
-        report.to, report.written, report.removed
+        "plan {NAME}{name}{NAME:#} is back at checkpoint {}: {} written, {} removed\n",
+        report.to,
+        human::count(report.written, "path"),
+        report.removed
     );
     if let Some(replaced) = report.replaced {
         text += &format!("  what it replaced is checkpoint {replaced}\n");

@@ -13,6 +13,19 @@ use super::time::stamp;
 /// How many changed paths a summary lists.
 const LISTED: usize = 12;
 
+/// Writes a number with its noun.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    if number == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{number} {noun}s")
+    }
+}
+
+fn length<T>(list: &[T], noun: &str) -> String {
+    count(u64::try_from(list.len()).unwrap_or(u64::MAX), noun)
+}
+
 /// Says how much changed.
 pub(crate) fn amount(counts: Counts) -> String {
     if counts == Counts::default() {
@@ -138,8 +151,8 @@ pub(crate) fn status(report: &StatusReport) -> String {
     if report.ignored > 0 {
         let _ = writeln!(
             out,
-            "  {DIM}{} ignored paths are no part of it{DIM:#}",
-            report.ignored
+            "  {DIM}{} that git ignores: no part of it{DIM:#}",
+            count(report.ignored, "path")
         );
     }
     if let (count, Some(newest)) = report.checkpoints {
@@ -184,18 +197,18 @@ pub(crate) fn apply(report: &ApplyReport) -> String {
             format!("plan {NAME}{name}{NAME:#} is applied: {root} held all of it already\n")
         }
         Outcome::Applied => format!(
-            "{GOOD}applied{GOOD:#} plan {NAME}{name}{NAME:#} to {root}: {} paths written\n",
-            report.ops.len()
+            "{GOOD}applied{GOOD:#} plan {NAME}{name}{NAME:#} to {root}: {} written\n",
+            length(&report.ops, "path")
         ),
         Outcome::DryRun => {
             format!(
-                "would apply plan {NAME}{name}{NAME:#} to {root}: {} paths\n",
-                report.ops.len()
+                "would apply plan {NAME}{name}{NAME:#} to {root}: {}\n",
+                length(&report.ops, "path")
             )
         }
         Outcome::Conflict => format!(
-            "{BAD}conflict{BAD:#}: nothing is written to {root}; {} paths stand in the way\n",
-            report.conflicts.len()
+            "{BAD}conflict{BAD:#}: nothing is written to {root}; {} in the way\n",
+            length(&report.conflicts, "path")
         ),
         Outcome::Failed => format!("{BAD}failed{BAD:#}: nothing is left written to {root}\n"),
         Outcome::NeedsAttention => format!(
