@@ -103,6 +103,10 @@ fn ten_plans_from_ten_processes() {
     for done in at_once(&world, root, &runs) {
         drop(done.expect(0));
     }
+    let roots: std::collections::BTreeSet<_> = (0..10)
+        .map(|n| world.sandbox(root, &format!("p{n}")))
+        .collect();
+    assert_eq!(roots.len(), 10);
     let applies: Vec<Vec<String>> = (0..10)
         .map(|n| ["apply".to_owned(), format!("p{n}"), "--json".to_owned()].to_vec())
         .collect();
@@ -142,10 +146,6 @@ fn ten_plans_from_ten_processes() {
         }
     }
     judge::fsck(root);
-    let roots: std::collections::BTreeSet<_> = (0..10)
-        .map(|n| world.sandbox(root, &format!("p{n}")))
-        .collect();
-    assert_eq!(roots.len(), 10);
 }
 
 // conformance: BAD-24, PLN-3 (busy)
