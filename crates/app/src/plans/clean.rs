@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sandbar_domain::tree::{build, empty};
 use sandbar_domain::{Code, Entry, Hash, Kind, RelPath};
-use sandbar_ports::git::{Checkout, Clean, GitRules, PrivateGit, RulesRequest, Start};
+use sandbar_ports::git::{Checkout, Clean, GitRules, RulesRequest, Start, Wanted};
 use sandbar_ports::rules::Everything;
 use sandbar_ports::store::{PlanRecord, SandboxRecord};
 use sandbar_ports::workspace::{CacheKey, Capture, Created, Restore};
@@ -49,7 +49,7 @@ impl Sandbar {
         place: &Path,
         checkout: &Checkout,
         mut created: Created,
-        private: &PrivateGit,
+        changes: Vec<Wanted>,
         rules: Arc<dyn GitRules>,
     ) -> PortResult<(Created, Arc<dyn GitRules>)> {
         let path = place.join("r");
@@ -60,7 +60,7 @@ impl Sandbar {
         };
         let request = Restore {
             path: path.clone(),
-            tree: self.clean_tree(created.tree, private, &*rules).await?,
+            tree: self.clean_tree(created.tree, changes, &*rules).await?,
             hidden: hidden.clone(),
             // Whatever was copied and is not wanted goes.
             rules: Arc::new(Everything),
@@ -100,7 +100,7 @@ impl Sandbar {
     async fn clean_tree(
         &self,
         copied: Hash,
-        private: &PrivateGit,
+        changes: Vec<Wanted>,
         rules: &dyn GitRules,
     ) -> PortResult<Hash> {
         let listed = self.parts.objects.list(copied).await?;
@@ -113,18 +113,18 @@ impl Sandbar {
             })
             .collect();
         let (mut open, mut size) = (Vec::new(), 0);
-        for (path, change) in &private.changes {
+        for (path, change) in changes {
             match change {
                 None => {
-                    paths.remove(path);
+                    paths.remove(&path);
                 }
                 Some((Kind::Directory, _)) => {
-                    paths.insert(path.clone(), Entry::new(Kind::Directory, empty()));
+                    paths.insert(path, Entry::new(Kind::Directory, empty()));
                 }
                 Some((kind, content)) => {
-                    paths.insert(path.clone(), Entry::new(*kind, Hash::of(content)));
+                    paths.insert(path, Entry::new(kind, Hash::of(&content)));
                     size += content.len();
-                    open.push(content.clone());
+                    open.push(content);
                 }
             }
             if size >= BATCH {

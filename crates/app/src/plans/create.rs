@@ -162,7 +162,7 @@ impl Sandbar {
                     .clone()
                     .map(|start| asked_for(start, &created, &*rules)),
             };
-            let private = self.parts.git.private(request).await?;
+            let mut private = self.parts.git.private(request).await?;
             let assemble = Assemble {
                 dest: place.join("r").join(GIT_DIR),
                 pool: Some(pool(place)),
@@ -174,8 +174,9 @@ impl Sandbar {
                 if options.start.is_none() {
                     return Ok((created, private, rules));
                 }
+                let changes = std::mem::take(&mut private.changes);
                 let (created, rules) = self
-                    .start_clean(place, checkout, created, &private, rules)
+                    .start_clean(place, checkout, created, changes, rules)
                     .await?;
                 return Ok((created, private, rules));
             }

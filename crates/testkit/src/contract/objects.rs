@@ -134,6 +134,8 @@ async fn a_list_is_sorted_by_bytes(subject: Subject) {
     assert_eq!(paths, expected);
     assert_eq!(list[4].1, entry(Kind::Symlink, b"x"));
     assert_eq!(list[7].1, entry(Kind::Executable, b"b"));
+    let again = tree::build(list.clone()).map(|built| built.root);
+    assert_eq!(again, Ok(tree), "a list says everything of its tree");
     assert_eq!(list[6].1, Entry::new(Kind::Directory, tree::empty()));
     let empty = subject.objects.list(tree::empty()).await;
     assert_eq!(done(empty, "listing the empty tree"), []);
