@@ -1,7 +1,7 @@
 //! What an apply does to each path: one pure decision (APL-2, APL-3).
 //!
-//! [`triage`](triage::triage) compares base, result and the real tree path by
-//! path and says which contents must be merged; [`plan_ops`](decision::plan_ops)
+//! [`triage`](fn@triage) compares base, result and the real tree path by
+//! path and says which contents must be merged; [`plan_ops`]
 //! takes the merged contents and gives the operations in order, or the
 //! conflicts, never both. Nothing here reads a file.
 

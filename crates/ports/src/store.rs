@@ -68,6 +68,11 @@ pub trait Store: Send + Sync {
         now_ms: i64,
     ) -> PortResult<PlanRecord>;
 
+    /// Forgets a plan that never came to be, with its sandboxes: one without
+    /// checkpoints and journal entries. A plan that is not there is fine.
+    /// Errors: `illegal_state` for a plan with a past.
+    async fn forget_plan(&self, id: PlanId) -> PortResult<()>;
+
     /// Adds a sandbox. Errors: `illegal_state` when the plan has one for that
     /// resource (SBX-6).
     async fn add_sandbox(&self, sandbox: SandboxRecord) -> PortResult<()>;

@@ -370,6 +370,14 @@ impl Sandbar {
         self.parts.git.land(checkout, landing.into()).await
     }
 
+    async fn unland(&self, payload: &Payload) -> PortResult<()> {
+        let Some(landing) = payload.landing.clone() else {
+            return Ok(());
+        };
+        let checkout = self.checkout_at(payload).await?;
+        self.parts.git.unland(checkout, landing.into()).await
+    }
+
     async fn checkout_at(&self, payload: &Payload) -> PortResult<Checkout> {
         self.parts
             .git
@@ -427,13 +435,11 @@ impl Sandbar {
         job: Job,
         failure: Failure,
     ) -> PortResult<End> {
-        if let Some(landing) = payload.landing.clone() {
-            let checkout = self.checkout_at(payload).await?;
-            self.parts.git.unland(checkout, landing.into()).await?;
-        }
+        // Each is taken back whether or not the other can be.
+        let unlanded = self.unland(payload).await;
         let undone = self.parts.targets.undo(job.clone()).await;
         let stuck = match &undone {
-            Ok(undone) => !undone.failed.is_empty(),
+            Ok(undone) => !undone.failed.is_empty() || unlanded.is_err(),
             Err(_) => true,
         };
         if stuck {
@@ -453,7 +459,7 @@ impl Sandbar {
                 }));
             }
             let mut warnings = vec![failure.message];
-            if let Err(error) = undone {
+            for error in [unlanded.err(), undone.err()].into_iter().flatten() {
                 warnings.push(format!("failed to {error}"));
             }
             return Ok(End {
@@ -483,6 +489,9 @@ impl Sandbar {
         let moved = Some((plan.plan.mark.clone(), to.clone()));
         self.advance(entry, Phase::Aborted, entry.ops, moved)
             .await?;
+        if let Some(error) = failure.answer {
+            return Err(error);
+        }
         let outcome = if failure.raced {
             Outcome::Conflict
         } else {
@@ -551,6 +560,7 @@ impl Sandbar {
                     message: "an apply that had failed was taken back".into(),
                     conflicts: Vec::new(),
                     raced: true,
+                    answer: None,
                 };
                 self.roll_back(&entry, plan, &payload, job, failure)
                     .await?
@@ -597,6 +607,9 @@ struct Failure {
     message: String,
     conflicts: Vec<Conflict>,
     raced: bool,
+    /// What to answer with once everything is taken back: an error that says
+    /// more than a report, such as a lock that is held.
+    answer: Option<PortError>,
 }
 
 impl Failure {
@@ -615,6 +628,7 @@ impl Failure {
             message: "nothing is left written: what had been written was taken back".into(),
             conflicts: raced.chain(failed).collect(),
             raced: done.failed.is_empty(),
+            answer: None,
         }
     }
 }
@@ -626,7 +640,8 @@ impl From<PortError> for Failure {
         Self {
             message,
             conflicts: Vec::new(),
-            raced,
+            raced: raced || error.code.exit() == 3,
+            answer: (error.code.exit() == 3).then_some(error),
         }
     }
 }

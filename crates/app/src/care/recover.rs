@@ -15,7 +15,7 @@ pub struct Recovered {
     pub applies: Vec<(String, Outcome)>,
     /// Plans whose command lost its owner; they are in review now.
     pub plans: Vec<String>,
-    /// Plans whose sandbox was never finished; they are discarded.
+    /// Plans whose sandbox was never finished; they are forgotten.
     pub abandoned: Vec<String>,
     /// What could not be settled, and why.
     pub open: Vec<(String, String)>,
@@ -133,7 +133,7 @@ impl Sandbar {
         for sandbox in sandboxes {
             self.parts.workspaces.remove(sandbox.place.clone()).await?;
         }
-        if self.lay_down(plan, PlanEvent::Discard).await.is_ok() {
+        if self.parts.store.forget_plan(plan.plan.id).await.is_ok() {
             report.abandoned.push(plan.plan.name.clone());
         }
         Ok(())

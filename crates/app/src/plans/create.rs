@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use sandbar_domain::plan::PlanEvent;
 use sandbar_domain::resource::{ResourceType, Strategy};
 use sandbar_domain::snapshot::Snapshot;
 use sandbar_domain::{Change, Code, Hash, RelPath};
@@ -37,7 +36,7 @@ pub(crate) struct BaseOptions {
 
 impl Sandbar {
     /// Makes the sandbox of a plan. On failure nothing of it is left, the plan
-    /// is discarded so that its name is free, and the error is returned.
+    /// is forgotten, and the error is returned.
     pub(crate) async fn create_sandbox(
         &self,
         plan: &PlanRecord,
@@ -51,7 +50,7 @@ impl Sandbar {
                 // The first error is the one to report; what is left of the
                 // place, if anything, is an orphan that `gc` finds.
                 let _ = self.parts.workspaces.remove(place).await;
-                let _ = self.lay_down(plan, PlanEvent::Discard).await;
+                let _ = self.parts.store.forget_plan(plan.plan.id).await;
                 Err(error)
             }
         }

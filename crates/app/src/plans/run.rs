@@ -103,12 +103,13 @@ impl Sandbar {
         if let Err(error) = &outcome
             && error.code == Code::CommandNotFound
         {
-            // Nothing ran, so there is nothing to keep, and the name is free.
-            let rested = self.parts.store.plan(plan.plan.id).await?;
+            // Nothing ran: nothing is kept, and the name is free again.
+            let id = plan.plan.id;
             self.parts.workspaces.remove(sandbox.place.clone()).await?;
-            if let Some(plan) = rested {
-                self.lay_down(&plan, PlanEvent::Discard).await?;
-            }
+            let all = self.parts.store.checkpoints(id).await?;
+            let numbers = all.iter().map(|record| record.sequence).collect();
+            self.parts.store.drop_checkpoints(id, numbers).await?;
+            self.parts.store.forget_plan(id).await?;
         }
         outcome
     }

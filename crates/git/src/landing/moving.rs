@@ -58,7 +58,25 @@ pub(crate) fn unland(checkout: &Checkout, landing: &Landing, scope: Scope) -> Po
         }
         None => None,
     };
-    carry_out(checkout, &moves, index, scope)
+    // Entries go back first and refs last: once the refs are back all is, and
+    // a landing that never began needs no lock to be taken back.
+    let repository = open(&checkout.root, scope)?;
+    let mut back = true;
+    for one in &moves {
+        back &= present(&repository, one)? == one.to;
+    }
+    if back {
+        return Ok(());
+    }
+    if let Some((from, to)) = index {
+        let lock = lock(&repository)?;
+        expect_head(&repository, from, to)?;
+        move_entries(&repository, from, to, lock)?;
+    }
+    for one in &moves {
+        move_ref(&repository, one)?;
+    }
+    Ok(())
 }
 
 /// One ref: from one value to another.
@@ -91,14 +109,7 @@ fn carry_out(
         None => None,
     };
     if let Some((from, to)) = index {
-        let head = repository
-            .head()
-            .map_err(failed("read HEAD"))?
-            .id()
-            .map(gix::Id::detach);
-        if head != from && head != to {
-            return Err(moved("HEAD"));
-        }
+        expect_head(&repository, from, to)?;
     }
     for one in moves {
         move_ref(&repository, one)?;
@@ -109,20 +120,41 @@ fn carry_out(
     Ok(())
 }
 
-fn move_ref(repository: &gix::Repository, one: &Move) -> PortResult<()> {
+/// Refuses where HEAD is at neither end of the landing: somebody moved it.
+fn expect_head(
+    repository: &gix::Repository,
+    from: Option<ObjectId>,
+    to: Option<ObjectId>,
+) -> PortResult<()> {
+    let head = head_id(repository)?;
+    if head == from || head == to {
+        Ok(())
+    } else {
+        Err(moved("HEAD"))
+    }
+}
+
+fn head_id(repository: &gix::Repository) -> PortResult<Option<ObjectId>> {
+    let head = repository.head().map_err(failed("read HEAD"))?;
+    Ok(head.id().map(gix::Id::detach))
+}
+
+/// Returns what a ref is at now.
+fn present(repository: &gix::Repository, one: &Move) -> PortResult<Option<ObjectId>> {
     let name = one.name.as_bstr().to_string();
     let known = repository
         .try_find_reference(one.name.as_ref())
         .map_err(failed(format!("find {name}")))?;
-    let present = match &known {
-        Some(reference) if reference.name().as_bstr() == "HEAD" => repository
-            .head()
-            .map_err(failed("read HEAD"))?
-            .id()
-            .map(gix::Id::detach),
-        Some(reference) => reference.try_id().map(gix::Id::detach),
-        None => None,
-    };
+    match &known {
+        Some(reference) if reference.name().as_bstr() == "HEAD" => head_id(repository),
+        Some(reference) => Ok(reference.try_id().map(gix::Id::detach)),
+        None => Ok(None),
+    }
+}
+
+fn move_ref(repository: &gix::Repository, one: &Move) -> PortResult<()> {
+    let name = one.name.as_bstr().to_string();
+    let present = present(repository, one)?;
     if present == one.to {
         return Ok(());
     }

@@ -81,6 +81,10 @@ impl Store for SqlStore {
         checkpoints::of_plan(&self.db, plan).await
     }
 
+    async fn forget_plan(&self, id: PlanId) -> PortResult<()> {
+        plans::forget(&self.db, id).await
+    }
+
     async fn drop_checkpoints(&self, plan: PlanId, sequence: Vec<u64>) -> PortResult<()> {
         checkpoints::forget(&self.db, plan, sequence).await
     }

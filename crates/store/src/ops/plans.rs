@@ -12,6 +12,7 @@ use sea_orm::{
 
 use super::{next, plain, texts_of};
 use crate::entity::plan::{self, Column, Entity, Model};
+use crate::entity::{checkpoint, journal, sandbox};
 use crate::error::Fault;
 use crate::transact::{Change, read, write};
 
@@ -28,6 +29,11 @@ pub(super) async fn add(db: &DatabaseConnection, new: NewPlan) -> PortResult<Pla
     let owner = texts_of(mark.owner.as_ref());
     plain("add the plan", texts.into_iter().chain(owner))?;
     write(db, &change).await
+}
+
+/// Forgets one that never came to be.
+pub(super) async fn forget(db: &DatabaseConnection, id: PlanId) -> PortResult<()> {
+    write(db, &Forget(id)).await
 }
 
 /// Returns all, oldest first.
@@ -276,4 +282,31 @@ fn records(rows: Vec<Model>) -> Result<Vec<PlanRecord>, Fault> {
         .into_iter()
         .map(plan::from_row)
         .collect::<Result<_, _>>()?)
+}
+
+struct Forget(PlanId);
+
+#[async_trait]
+impl Change for Forget {
+    type Output = ();
+
+    fn what(&self) -> String {
+        format!("forget plan {}", self.0)
+    }
+
+    async fn perform(&self, tx: &DatabaseTransaction) -> Result<(), Fault> {
+        let id = self.0.to_string();
+        let checkpoints = checkpoint::Entity::find().filter(checkpoint::Column::Plan.eq(&id));
+        let entries = journal::Entity::find().filter(journal::Column::Plan.eq(&id));
+        if checkpoints.one(tx).await?.is_some() || entries.one(tx).await?.is_some() {
+            let message = format!("forget plan {id}: it has a past");
+            return Err(PortError::new(Code::IllegalState, message).into());
+        }
+        sandbox::Entity::delete_many()
+            .filter(sandbox::Column::Plan.eq(&id))
+            .exec(tx)
+            .await?;
+        Entity::delete_by_id(id).exec(tx).await?;
+        Ok(())
+    }
 }

@@ -267,6 +267,22 @@ impl Store for MemStore {
         Ok(all.filter(|r| r.checkpoint.plan == plan).cloned().collect())
     }
 
+    async fn forget_plan(&self, id: PlanId) -> PortResult<()> {
+        let mut tables = self.tables();
+        let past = tables
+            .checkpoints
+            .iter()
+            .any(|record| record.checkpoint.plan == id)
+            || tables.journal.iter().any(|entry| entry.plan == id);
+        if past {
+            let message = format!("forget plan {id}: it has a past");
+            return Err(PortError::new(Code::IllegalState, message));
+        }
+        tables.sandboxes.retain(|sandbox| sandbox.plan != id);
+        tables.plans.retain(|(record, _)| record.plan.id != id);
+        Ok(())
+    }
+
     async fn drop_checkpoints(&self, plan: PlanId, sequence: Vec<u64>) -> PortResult<()> {
         self.tables().checkpoints.retain(|record| {
             record.checkpoint.plan != plan || !sequence.contains(&record.sequence)

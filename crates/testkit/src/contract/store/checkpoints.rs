@@ -153,3 +153,44 @@ pub(super) async fn a_checkpoint_needs_its_plan_and_sandboxes(world: Arc<dyn Sto
     );
     assert_eq!(numbers(&store, plan).await, [1]);
 }
+
+pub(super) async fn only_a_plan_without_a_past_is_forgotten(world: Arc<dyn StoreWorld>) {
+    let store = world.open().await;
+    let (fresh, resource, _) = plan(&store, 1).await;
+    let (past, _, sandbox) = plan(&store, 2).await;
+    let parts = vec![CheckpointPart {
+        sandbox,
+        snapshot: Hash::of(b"s"),
+        commit: None,
+    }];
+    let new = NewCheckpoint {
+        id: sample::checkpoint_id(1),
+        plan: past,
+        parts,
+        message: None,
+        step: "base".into(),
+        created_ms: 0,
+    };
+    done(store.add_checkpoint(new).await, "adding a checkpoint");
+    done(store.forget_plan(fresh).await, "forgetting");
+    done(store.forget_plan(fresh).await, "forgetting what is gone");
+    refused(
+        store.forget_plan(past).await,
+        Code::IllegalState,
+        Disposition::Conflict,
+        "forgetting a plan with a past",
+    );
+    let left = done(world.open().await.plans().await, "reading plans");
+    assert_eq!(
+        left.iter().map(|record| record.plan.id).collect::<Vec<_>>(),
+        [past]
+    );
+    assert!(done(store.sandboxes(fresh).await, "reading sandboxes").is_empty());
+    assert!(
+        done(store.resource(resource).await, "reading").is_some(),
+        "resources stay"
+    );
+    // Name and id are free again.
+    let again = sample::plan(1, "plan 1", resource);
+    done(store.add_plan(again).await, "adding it anew");
+}

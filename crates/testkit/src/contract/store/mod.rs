@@ -55,6 +55,7 @@ cases! {
     checkpoints::numbers_are_those_of_the_plan_and_never_reused,
     checkpoints::dropping_takes_exactly_what_is_named,
     checkpoints::a_checkpoint_needs_its_plan_and_sandboxes,
+    checkpoints::only_a_plan_without_a_past_is_forgotten,
     journal::odd_entries_come_back_equal,
     journal::every_step_of_phases_is_as_the_domain_allows,
     journal::a_step_replaces_operations_payload_and_owner,
