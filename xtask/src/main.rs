@@ -21,7 +21,7 @@ cargo xtask COMMAND
   tidy                             layering and house rules only
   conformance [--rules A,B] [--long]
                                    one row a rule of the contract; writes docs/conformance.md
-  bench [--runs N] [--tree small|node_modules] [--place DIR]
+  bench [--runs N] [--tree small|npm] [--place DIR]
                                    beside cp, rsync and git on a fresh file system; needs root
   demo                             a tour on a throw-away repository
 ";

@@ -23,11 +23,12 @@ pub(super) enum Tree {
 }
 
 impl Tree {
-    /// Returns the word of the command line.
+    /// Returns the word of the command line, which also names its directory:
+    /// not `node_modules`, or npm would take what is in it for its own.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Small => "small",
-            Self::NodeModules => "node_modules",
+            Self::NodeModules => "npm",
         }
     }
 
@@ -36,7 +37,7 @@ impl Tree {
         [Self::Small, Self::NodeModules]
             .into_iter()
             .find(|tree| tree.word() == word)
-            .ok_or_else(|| format!("no tree is called {word}: small or node_modules"))
+            .ok_or_else(|| format!("no tree is called {word}: small or npm"))
     }
 
     /// Describes it.
