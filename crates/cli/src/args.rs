@@ -140,7 +140,7 @@ if it is text and does not overlap, else nothing is written and the exit code is
         /// Say what would go, remove nothing
         #[arg(long)]
         dry_run: bool,
-        /// Do not wait for retention: ended plans lose their checkpoints
+        /// Do not wait for retention: ended plans lose their checkpoints and kept bytes
         #[arg(long)]
         now: bool,
     },
