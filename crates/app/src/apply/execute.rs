@@ -181,7 +181,7 @@ impl Sandbar {
             .targets
             .preflight(resource.root.clone(), common, ops.clone())
             .await?;
-        let entry = self.open_entry(plan, resource, kept, landing).await?;
+        let entry = self.open_entry(plan, resource, kept, landing, &ops).await?;
         self.carry_out(entry, plan, ops, report).await
     }
 
@@ -268,7 +268,10 @@ impl Sandbar {
         resource: &Resource,
         kept: KeptPlace,
         landing: Option<Landing>,
+        ops: &[PathOp],
     ) -> PortResult<JournalRecord> {
+        // Known before anything is staged, so that a sweep knows the slots.
+        let stored = self.parts.objects.put(vec![encode_ops(ops)]).await?;
         let id = self.parts.names().journal();
         let payload = Payload {
             root: resource.root.path.clone(),
@@ -285,7 +288,7 @@ impl Sandbar {
             phase: Phase::Staging,
             plan: plan.plan.id,
             owner: Some(self.parts.runner.owner()),
-            ops: None,
+            ops: stored.first().copied(),
             payload: payload.encode()?,
         };
         self.parts.store.open_journal(entry).await
@@ -300,23 +303,21 @@ impl Sandbar {
         mut report: ApplyReport,
     ) -> PortResult<ApplyReport> {
         let payload = Payload::decode(entry.version, &entry.payload)?;
-        let job = self.job(&payload, ops.clone());
+        let job = self.job(&payload, ops);
         let staged = async {
             self.parts.targets.stage(job.clone()).await?;
-            self.around.cancel.check()?;
-            let stored = self.parts.objects.put(vec![encode_ops(&ops)]).await?;
-            Ok(stored.first().copied())
+            self.around.cancel.check()
         }
         .await;
-        let hash = match staged {
-            Ok(hash) => hash,
-            Err(error) => {
-                self.parts.targets.sweep(job).await?;
-                self.advance(&entry, Phase::Aborted, None, None).await?;
-                return Err(error);
-            }
-        };
-        let entry = self.advance(&entry, Phase::Decided, hash, None).await?;
+        if let Err(error) = staged {
+            self.parts.targets.sweep(job).await?;
+            self.advance(&entry, Phase::Aborted, entry.ops, None)
+                .await?;
+            return Err(error);
+        }
+        let entry = self
+            .advance(&entry, Phase::Decided, entry.ops, None)
+            .await?;
         let end = self.roll_forward(&entry, plan, &payload, job).await?;
         report.outcome = end.outcome;
         report.plan = end.plan;

@@ -20,12 +20,25 @@ use self::attributes::Attributes;
 use self::series::Series;
 use crate::hidden::object_id;
 use crate::open::{Scope, failed, open, open_inside};
-use crate::refs;
+use crate::{reading, refs};
+
+/// Refuses while a git command holds the index that the landing will need:
+/// better said now than after files were written and taken back.
+fn refuse_locked(real: &gix::Repository, request: &LandingRequest) -> PortResult<()> {
+    let mut lock = real.index_path().into_os_string();
+    lock.push(".lock");
+    if request.to != Landfall::Commit || !reading::present(lock.as_ref()) {
+        return Ok(());
+    }
+    let message = format!("lock {}: it is held", real.index_path().display());
+    Err(PortError::new(Code::GitLocked, message))
+}
 
 /// Prepares commits: writes objects, moves no ref.
 pub(crate) fn prepare(request: &LandingRequest, scope: Scope) -> PortResult<Landing> {
     check_branch(request)?;
     let real = open(&request.checkout.root, scope)?;
+    refuse_locked(&real, request)?;
     let unsigned = refuse_signing(&real, request)?;
     let name = ref_name(&real, request)?;
     let inside = open_inside(&request.root, scope)?;
