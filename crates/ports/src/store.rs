@@ -186,6 +186,8 @@ pub enum SandboxState {
     Creating,
     /// Usable.
     Ready,
+    /// Being put back to its newest checkpoint; after a crash that goes on.
+    Restoring,
     /// Its root was cleaned up; its checkpoints stay.
     Cleaned,
 }
@@ -196,13 +198,14 @@ impl SandboxState {
         match self {
             Self::Creating => "creating",
             Self::Ready => "ready",
+            Self::Restoring => "restoring",
             Self::Cleaned => "cleaned",
         }
     }
 
     /// Reads the word back.
     pub fn from_word(word: &str) -> Option<Self> {
-        [Self::Creating, Self::Ready, Self::Cleaned]
+        [Self::Creating, Self::Ready, Self::Restoring, Self::Cleaned]
             .into_iter()
             .find(|s| s.word() == word)
     }

@@ -46,9 +46,21 @@ impl Sandbar {
         let plan = self.take_up(&plan, PlanEvent::Apply).await?;
         let attempt = self.attempt(&request, &plan, &sandbox, &resource).await;
         match attempt {
-            Ok(report) => {
+            Ok((mut report, tree)) => {
                 if report.outcome == Outcome::Applied && self.config.cleanup() != Cleanup::Manual {
-                    self.clean(&sandbox).await?;
+                    // All is applied: what clean-up comes to changes no verdict.
+                    let name = &plan.plan.name;
+                    report
+                        .warnings
+                        .extend(match self.clean_applied(&sandbox, tree).await {
+                            Ok(None) => None,
+                            Ok(Some(why)) => Some(format!(
+                                "the sandbox stays, {why} (`sandbar discard {name}` drops it)"
+                            )),
+                            Err(error) => {
+                                Some(format!("failed to {error}; `sandbar gc` tries again"))
+                            }
+                        });
                 }
                 Ok(report)
             }
@@ -124,7 +136,7 @@ impl Sandbar {
         plan: &PlanRecord,
         sandbox: &SandboxRecord,
         resource: &Resource,
-    ) -> PortResult<ApplyReport> {
+    ) -> PortResult<(ApplyReport, Hash)> {
         let (_, state) = self.save(plan, sandbox, "apply").await?;
         if let Some((path, reason)) = state.tally.unsupported.first() {
             let all = state.tally.unsupported.iter().map(|(path, _)| path.clone());
@@ -154,7 +166,7 @@ impl Sandbar {
                 report.conflicts = conflicts.iter().map(describe).collect();
                 report.outcome = Outcome::Conflict;
                 report.plan = self.lay_down(plan, PlanEvent::ApplyRefused).await?;
-                return Ok(report);
+                return Ok((report, state.tree));
             }
         };
         let landing = self
@@ -182,7 +194,8 @@ impl Sandbar {
             .preflight(resource.root.clone(), common, ops.clone())
             .await?;
         let entry = self.open_entry(plan, resource, kept, landing, &ops).await?;
-        self.carry_out(entry, plan, ops, report).await
+        let report = self.carry_out(entry, plan, ops, report).await?;
+        Ok((report, state.tree))
     }
 
     /// Checks what git says of the real checkout now: the branch of the base,

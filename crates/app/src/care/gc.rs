@@ -18,6 +18,9 @@ use crate::config::Cleanup;
 /// about to record it.
 const GRACE_MS: u64 = 15 * 60 * 1000;
 
+/// How coarse the times of files may be.
+const STAMP_GRAIN_MS: u64 = 20;
+
 /// What `gc` is asked to do.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct GcRequest {
@@ -49,15 +52,21 @@ impl Sandbar {
             dry_run: request.dry_run,
             ..GcReport::default()
         };
-        let mut live = Live {
-            grace_ms: GRACE_MS,
-            ..Live::default()
-        };
-        if request.now {
-            live.grace_ms = 0;
-        }
+        let started = self.parts.clock.now_ms();
+        // In this order: a run records its plan before it makes a directory,
+        // so whatever is listed here belongs to a plan that is read next.
+        let present = self.parts.workspaces.places().await?;
+        let plans = self.parts.store.plans().await?;
+        let busy = plans.iter().any(|plan| {
+            let at_work = matches!(
+                plan.plan.mark.state,
+                PlanState::Executing | PlanState::Applying
+            );
+            at_work && plan.plan.mark.owner.is_some()
+        });
+        let mut live = Live::default();
         let mut places = HashSet::new();
-        for plan in self.parts.store.plans().await? {
+        for plan in plans {
             if self.is_over(&plan, request) {
                 self.drop_plan(&plan, request, &mut report).await?;
             } else {
@@ -65,8 +74,18 @@ impl Sandbar {
                     .await?;
             }
         }
-        self.drop_orphans(&places, request, &mut report).await?;
+        if !busy {
+            self.drop_orphans(present, &places, request, &mut report)
+                .await?;
+        }
         if !request.dry_run {
+            // What was stored since the plans were read may be about to be
+            // recorded; while somebody is at work, what was stored before too.
+            let since = self.parts.clock.now_ms().saturating_sub(started).max(0);
+            live.grace_ms = match request.now && !busy {
+                true => u64::try_from(since).unwrap_or(0) + STAMP_GRAIN_MS,
+                false => GRACE_MS,
+            };
             report.objects = self.parts.objects.collect(live).await?;
         }
         Ok(report)
@@ -85,6 +104,23 @@ impl Sandbar {
             Cleanup::Manual => false,
         };
         ends && sandbox.state == SandboxState::Ready
+    }
+
+    /// Removes a root that a clean-up did not come to, under its conditions.
+    async fn clean_left_over(&self, plan: &PlanRecord, sandbox: &SandboxRecord) -> PortResult<()> {
+        if plan.plan.mark.state != PlanState::Applied {
+            return self.clean(sandbox).await;
+        }
+        let all = self.parts.store.checkpoints(plan.plan.id).await?;
+        let newest = all
+            .last()
+            .and_then(|record| record.checkpoint.parts.first());
+        if let Some(part) = newest {
+            let applied = self.snapshot(part.snapshot).await?.tree;
+            // A root that stays, or is gone by hand, is no failure here.
+            let _ = self.clean_applied(sandbox, applied).await;
+        }
+        Ok(())
     }
 
     async fn drop_plan(
@@ -142,7 +178,7 @@ impl Sandbar {
         for sandbox in self.parts.store.sandboxes(plan.plan.id).await? {
             // A process that died between an apply and its clean-up left this.
             if self.is_left_over(plan, &sandbox) && !dry_run {
-                self.clean(&sandbox).await?;
+                self.clean_left_over(plan, &sandbox).await?;
             }
             places.insert(sandbox.place.clone());
             live.objects.extend(sandbox.rules);
@@ -181,21 +217,16 @@ impl Sandbar {
         Ok(())
     }
 
-    /// Removes sandbox directories that no plan knows, unless one is being
-    /// made at this moment: while any plan executes, unknown ones stay.
+    /// Removes those of `present` that no plan knows. Only while no plan is at
+    /// work: one that is being made is not recorded with its directory yet.
     async fn drop_orphans(
         &self,
+        present: Vec<PathBuf>,
         known: &HashSet<PathBuf>,
         request: GcRequest,
         report: &mut GcReport,
     ) -> PortResult<()> {
-        let busy = self.parts.store.plans().await?.iter().any(|plan| {
-            plan.plan.mark.state == PlanState::Executing && plan.plan.mark.owner.is_some()
-        });
-        if busy {
-            return Ok(());
-        }
-        for place in self.parts.workspaces.places().await? {
+        for place in present {
             if known.contains(&place) || report.places.contains(&place) {
                 continue;
             }

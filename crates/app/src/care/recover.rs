@@ -124,6 +124,11 @@ impl Sandbar {
             .iter()
             .any(|sandbox| sandbox.state != SandboxState::Creating);
         if finished {
+            for sandbox in &sandboxes {
+                if sandbox.state == SandboxState::Restoring {
+                    self.finish_return(plan, sandbox).await?;
+                }
+            }
             // Another recovery may have been quicker; then there is nothing to say.
             if self.lay_down(plan, PlanEvent::OwnerDied).await.is_ok() {
                 report.plans.push(plan.plan.name.clone());
@@ -133,6 +138,7 @@ impl Sandbar {
         for sandbox in sandboxes {
             self.parts.workspaces.remove(sandbox.place.clone()).await?;
         }
+        self.drop_all_checkpoints(plan).await?;
         if self.parts.store.forget_plan(plan.plan.id).await.is_ok() {
             report.abandoned.push(plan.plan.name.clone());
         }

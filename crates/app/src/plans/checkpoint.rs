@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use sandbar_domain::checkpoint::prune;
-use sandbar_domain::plan::PlanState;
+use sandbar_domain::plan::{PlanEvent, PlanState};
 use sandbar_domain::snapshot::Snapshot;
 use sandbar_domain::{ChangeKind, Code};
 use sandbar_ports::store::{
@@ -33,13 +33,19 @@ impl Sandbar {
         message: Option<String>,
         cwd: &Path,
     ) -> PortResult<CheckpointReport> {
+        self.recover_dead().await?;
         let plan = self.find_plan(plan, cwd).await?;
-        self.refuse_busy(&plan)?;
         let sandbox = self.live_sandbox(&plan).await?;
-        let state = self.capture_state(&sandbox).await?;
-        let (checkpoint, fresh) = self
-            .record(&plan, &sandbox, &state, "manual", message)
-            .await?;
+        // One process drives a plan, so that no number is given out twice.
+        let plan = self.take_up(&plan, PlanEvent::Rework).await?;
+        let saved = async {
+            let state = self.capture_state(&sandbox).await?;
+            self.record(&plan, &sandbox, &state, "manual", message)
+                .await
+        }
+        .await;
+        let plan = self.lay_down(&plan, PlanEvent::Finish).await?;
+        let (checkpoint, fresh) = saved?;
         Ok(CheckpointReport {
             plan,
             checkpoint,
@@ -70,7 +76,8 @@ impl Sandbar {
         let name = &plan.plan.name;
         let state = plan.plan.mark.state.word();
         let message = format!("use plan {name}: it is {state} and its sandbox was cleaned up");
-        Err(PortError::new(Code::SandboxGone, message))
+        let hint = format!("`sandbar diff {name}` still shows its result, as a patch");
+        Err(PortError::new(Code::SandboxGone, message).with_hint(hint))
     }
 
     /// Scans and records a checkpoint; an unchanged sandbox reuses its last.
@@ -170,6 +177,16 @@ impl Sandbar {
         let old = self.parts.objects.get(old.hash).await?;
         let new = self.parts.objects.get(new.hash).await?;
         self.parts.git.same_index(old, new).await
+    }
+
+    /// Drops every checkpoint of a plan that comes to nothing.
+    pub(crate) async fn drop_all_checkpoints(&self, plan: &PlanRecord) -> PortResult<()> {
+        let all = self.parts.store.checkpoints(plan.plan.id).await?;
+        let numbers = all.iter().map(|record| record.sequence).collect();
+        self.parts
+            .store
+            .drop_checkpoints(plan.plan.id, numbers)
+            .await
     }
 
     /// Drops surplus checkpoints; the first and the newest stay (CKP-3).

@@ -50,6 +50,7 @@ impl Sandbar {
                 // The first error is the one to report; what is left of the
                 // place, if anything, is an orphan that `gc` finds.
                 let _ = self.parts.workspaces.remove(place).await;
+                let _ = self.drop_all_checkpoints(plan).await;
                 let _ = self.parts.store.forget_plan(plan.plan.id).await;
                 Err(error)
             }

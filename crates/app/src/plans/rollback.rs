@@ -69,13 +69,13 @@ impl Sandbar {
         target: &CheckpointRecord,
     ) -> PortResult<RollbackReport> {
         let wanted = self.snapshot(part_of(target, sandbox)?.snapshot).await?;
+        let sandbox = &self.present_root(sandbox).await?;
         let replaced = match self.save(plan, sandbox, "rollback").await {
             Ok((record, _)) => Some(record.sequence),
-            Err(error) if error.code == Code::SandboxGone => None,
+            Err(error) if error.code == Code::SandboxGone && sandbox.root.is_none() => None,
             Err(error) => return Err(error),
         };
-        let (written, removed) = self.materialise(sandbox, &wanted).await?;
-        self.note_return(plan, sandbox, target, &wanted).await?;
+        let (written, removed) = self.return_to(plan, sandbox, target, &wanted).await?;
         Ok(RollbackReport {
             plan: plan.clone(),
             to: target.sequence,
@@ -83,6 +83,60 @@ impl Sandbar {
             written,
             removed,
         })
+    }
+
+    /// Looks at what is at the path of a sandbox root. A root that somebody
+    /// put in the place of ours is saved like ours before it is replaced; one
+    /// that is not there is none.
+    async fn present_root(&self, sandbox: &SandboxRecord) -> PortResult<SandboxRecord> {
+        let root = match self.parts.workspaces.identify_own(path_of(sandbox)).await {
+            Ok(root) => Some(root),
+            Err(error) if error.code == Code::SandboxGone => None,
+            Err(error) => return Err(error),
+        };
+        Ok(SandboxRecord {
+            root,
+            ..sandbox.clone()
+        })
+    }
+
+    /// Puts a sandbox back to a checkpoint so that a crash on the way is gone
+    /// on with: the checkpoint is the newest, and the sandbox marked, first.
+    pub(crate) async fn return_to(
+        &self,
+        plan: &PlanRecord,
+        sandbox: &SandboxRecord,
+        target: &CheckpointRecord,
+        wanted: &Snapshot,
+    ) -> PortResult<(u64, u64)> {
+        let all = self.parts.store.checkpoints(plan.plan.id).await?;
+        if all
+            .last()
+            .is_none_or(|newest| newest.sequence != target.sequence)
+        {
+            self.note_return(plan, sandbox, target, wanted).await?;
+        }
+        let marked = SandboxRecord {
+            state: SandboxState::Restoring,
+            ..sandbox.clone()
+        };
+        self.parts.store.update_sandbox(marked.clone()).await?;
+        self.materialise(&marked, wanted).await
+    }
+
+    /// Goes on with a restore that a dead process began.
+    pub(crate) async fn finish_return(
+        &self,
+        plan: &PlanRecord,
+        sandbox: &SandboxRecord,
+    ) -> PortResult<()> {
+        let all = self.parts.store.checkpoints(plan.plan.id).await?;
+        let newest = all.last().ok_or_else(|| {
+            let message = format!("restore plan {}: it has no checkpoint", plan.plan.name);
+            PortError::new(Code::CheckpointNotFound, message)
+        })?;
+        let wanted = self.snapshot(part_of(newest, sandbox)?.snapshot).await?;
+        self.materialise(sandbox, &wanted).await.map(|_| ())
     }
 
     /// Undoes what a failed command did: the checkpoint before the one that
@@ -106,8 +160,7 @@ impl Sandbar {
             )
         })?;
         let wanted = self.snapshot(part_of(before, sandbox)?.snapshot).await?;
-        self.materialise(sandbox, &wanted).await?;
-        self.note_return(plan, sandbox, before, &wanted).await?;
+        self.return_to(plan, sandbox, before, &wanted).await?;
         Ok(State {
             tree: wanted.tree,
             git: wanted.git,

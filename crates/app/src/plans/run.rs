@@ -103,13 +103,11 @@ impl Sandbar {
         if let Err(error) = &outcome
             && error.code == Code::CommandNotFound
         {
-            // Nothing ran: nothing is kept, and the name is free again.
-            let id = plan.plan.id;
+            // Nothing ran: nothing is kept, and the name is free again. The
+            // directory goes last: without its plan it is an orphan for `gc`.
+            self.drop_all_checkpoints(&plan).await?;
+            self.parts.store.forget_plan(plan.plan.id).await?;
             self.parts.workspaces.remove(sandbox.place.clone()).await?;
-            let all = self.parts.store.checkpoints(id).await?;
-            let numbers = all.iter().map(|record| record.sequence).collect();
-            self.parts.store.drop_checkpoints(id, numbers).await?;
-            self.parts.store.forget_plan(id).await?;
         }
         outcome
     }
@@ -353,7 +351,7 @@ impl Sandbar {
             plan: plan.clone(),
             sandboxes: vec![self.sandbox_report(sandbox).await?],
             changes,
-            ignored: sandbox.ignored,
+            ignored: sandbox.ignored + state.tally.ignored,
             exit_code: end.code,
             checkpoint: record,
             rolled_back,

@@ -45,7 +45,7 @@ impl Sandbar {
                 Err(error) => {
                     let part = super::checkpoint::part_of(&before, &sandbox)?;
                     let wanted = self.snapshot(part.snapshot).await?;
-                    self.materialise(&sandbox, &wanted).await?;
+                    self.return_to(&plan, &sandbox, &before, &wanted).await?;
                     Ok(StepOutcome::RolledBack(error))
                 }
             }

@@ -61,11 +61,14 @@ pub(crate) fn unland(checkout: &Checkout, landing: &Landing, scope: Scope) -> Po
     // Entries go back first and refs last: once the refs are back all is, and
     // a landing that never began needs no lock to be taken back.
     let repository = open(&checkout.root, scope)?;
-    let mut back = true;
-    for one in &moves {
-        back &= present(&repository, one)? == one.to;
+    let mut ours = Vec::new();
+    for one in moves {
+        let at = present(&repository, &one)?;
+        if at != one.to && holds(&repository, at, one.from)? {
+            ours.push(one);
+        }
     }
-    if back {
+    if ours.is_empty() {
         return Ok(());
     }
     if let Some((from, to)) = index {
@@ -73,10 +76,35 @@ pub(crate) fn unland(checkout: &Checkout, landing: &Landing, scope: Scope) -> Po
         expect_head(&repository, from, to)?;
         move_entries(&repository, from, to, lock)?;
     }
-    for one in &moves {
+    for one in &ours {
         move_ref(&repository, one)?;
     }
     Ok(())
+}
+
+/// Says whether a ref that is at `present` has what was landed: a commit of
+/// somebody else's that does not build on it leaves nothing to take back.
+fn holds(
+    repository: &gix::Repository,
+    present: Option<ObjectId>,
+    landed: Option<ObjectId>,
+) -> PortResult<bool> {
+    let (Some(present), Some(landed)) = (present, landed) else {
+        return Ok(false);
+    };
+    if present == landed {
+        return Ok(true);
+    }
+    let walk = repository
+        .rev_walk([present])
+        .all()
+        .map_err(failed("walk the commits of a ref"))?;
+    for commit in walk {
+        if commit.map_err(failed("walk the commits of a ref"))?.id == landed {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// One ref: from one value to another.
