@@ -71,6 +71,13 @@ pub struct LogEntry {
     pub changes: Counts,
 }
 
+/// The two trees that are compared, and the ignored paths made inside.
+struct Ends {
+    base: Hash,
+    now: Hash,
+    ignored: u64,
+}
+
 impl Sandbar {
     /// Lists every plan, oldest first.
     pub async fn plans(&self) -> PortResult<Vec<PlanReport>> {
@@ -110,12 +117,12 @@ impl Sandbar {
         let Some(sandbox) = self.sandbox_of(&report.plan).await? else {
             return Ok(report);
         };
-        let (base, now) = self
+        let Ends { base, now, ignored } = self
             .ends(&report.plan, &sandbox, &mut report.warnings)
             .await?;
         let changes = self.parts.objects.diff(base, now).await?;
         report.changes = ChangeSet::new(base, now, changes);
-        report.ignored = sandbox.ignored;
+        report.ignored = sandbox.ignored + ignored;
         report.sandboxes.push(self.sandbox_report(&sandbox).await?);
         Ok(report)
     }
@@ -124,7 +131,8 @@ impl Sandbar {
     pub async fn diff(&self, plan: &str, cwd: &Path) -> PortResult<DiffReport> {
         let plan = self.find_plan(plan, cwd).await?;
         let sandbox = self.made_sandbox(&plan).await?;
-        let (base, now) = self.ends(&plan, &sandbox, &mut Vec::new()).await?;
+        let ends = self.ends(&plan, &sandbox, &mut Vec::new()).await?;
+        let (base, now) = (ends.base, ends.now);
         let changes = self.parts.objects.diff(base, now).await?;
         let resource = self.sandbox_report(&sandbox).await?.resource;
         let boundaries = vec![(resource, ChangeSet::new(base, now, changes))];
@@ -172,14 +180,18 @@ impl Sandbar {
         plan: &PlanRecord,
         sandbox: &SandboxRecord,
         warnings: &mut Vec<String>,
-    ) -> PortResult<(Hash, Hash)> {
+    ) -> PortResult<Ends> {
         let base = self.base_of(sandbox).await?.tree;
         if sandbox.state == SandboxState::Ready {
             let captured = self.capture_tree(sandbox).await?;
             for (path, reason) in captured.tally.unsupported {
                 warnings.push(format!("not part of the result: {path}: {reason}"));
             }
-            return Ok((base, captured.tree));
+            return Ok(Ends {
+                base,
+                now: captured.tree,
+                ignored: captured.tally.ignored,
+            });
         }
         let checkpoints = self.parts.store.checkpoints(plan.plan.id).await?;
         let newest = checkpoints
@@ -188,7 +200,12 @@ impl Sandbar {
         let newest = newest.ok_or_else(|| {
             PortError::new(Code::SandboxGone, "look at the plan: it has no checkpoint")
         })?;
-        Ok((base, self.snapshot(newest.snapshot).await?.tree))
+        let now = self.snapshot(newest.snapshot).await?.tree;
+        Ok(Ends {
+            base,
+            now,
+            ignored: 0,
+        })
     }
 
     /// Describes a sandbox.
