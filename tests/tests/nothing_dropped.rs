@@ -195,7 +195,7 @@ fn a_rollback_that_is_killed_is_gone_on_with() {
         let at = format!("killed before effect {number}");
         assert!(
             after == base || after == before,
-            "{at}: neither old nor new: {after:?}"
+            "{at}: neither old nor new:\n{after:#?}\nold {before:#?}\nnew {base:#?}"
         );
         landed[usize::from(after == base)] += 1;
         judge::fsck(&cut.sandbox());
