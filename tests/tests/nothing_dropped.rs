@@ -148,17 +148,19 @@ fn collection_beside_new_plans_takes_nothing_of_theirs() {
 struct Cut {
     world: World,
     repo: fixture::Repository,
+    base: judge::CheckoutState,
 }
 
 impl Cut {
     fn new() -> Self {
         let (world, repo) = (World::new(), fixture::small());
-        world.run(
-            repo.root(),
-            "p",
-            "for n in 1 2 3; do echo $n > made$n; done; rm a.txt; git add -A; git commit -qm cut; git checkout -qb side",
-        );
-        Self { world, repo }
+        let root = repo.root();
+        world.run(root, "p", "true");
+        let base = judge::checkout(&world.sandbox(root, "p"));
+        let script = "for n in 1 2 3; do echo $n > made$n; done; rm a.txt; git add -A; \
+                      git -c user.name=n -c user.email=e commit -qm cut; git checkout -qb side";
+        drop(world.ok(root, &["exec", "p", "--", "sh", "-euc", script]));
+        Self { world, repo, base }
     }
 
     fn root(&self) -> &Path {
@@ -173,14 +175,10 @@ impl Cut {
 // conformance: CKP-4 (killed), APL-9 partial: kills of rollback
 #[test]
 fn a_rollback_that_is_killed_is_gone_on_with() {
-    let base = {
-        let cut = Cut::new();
-        drop(cut.world.ok(cut.root(), &["rollback", "p", "--to", "1"]));
-        judge::checkout(&cut.sandbox())
-    };
     let mut landed = [0, 0];
     for number in (20..140).step_by(6) {
         let cut = Cut::new();
+        let base = cut.base.clone();
         let before = judge::checkout(&cut.sandbox());
         let mut command = cut
             .world
