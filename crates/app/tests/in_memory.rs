@@ -489,6 +489,36 @@ fn collection_waits_for_retention_and_keeps_what_is_live() {
     });
 }
 
+// conformance: ENV-9 partial: what is missing is named
+#[test]
+fn the_doctor_names_plans_whose_objects_are_missing() {
+    sandbar_testkit::run(async {
+        let world = World::new();
+        edit_all(&world);
+        let sandbar = world.sandbar(&[]);
+        run(&sandbar, "p", "edit").await.expect("it runs");
+        assert!(
+            sandbar
+                .doctor()
+                .await
+                .expect("an answer")
+                .findings
+                .is_empty()
+        );
+        let nothing = sandbar::ports::objects::Live::default();
+        world
+            .parts
+            .objects
+            .collect(nothing)
+            .await
+            .expect("collected");
+        let findings = sandbar.doctor().await.expect("an answer").findings;
+        let kinds: Vec<_> = findings.iter().map(|finding| finding.kind).collect();
+        assert_eq!(kinds, ["missing_object"], "{findings:?}");
+        assert_eq!(findings[0].subject, "p");
+    });
+}
+
 // conformance: STR-7 partial: the comparison of the plain view
 #[test]
 fn the_plain_view_says_loudly_when_the_real_tree_changed() {

@@ -212,6 +212,14 @@ impl Objects for FsEngine {
             .await
     }
 
+    async fn missing(&self, hashes: Vec<Hash>) -> PortResult<Vec<Hash>> {
+        self.blocking(move |inner| {
+            let there = |hash: &Hash| inner.store.contains(hash);
+            Ok(hashes.into_iter().filter(|hash| !there(hash)).collect())
+        })
+        .await
+    }
+
     async fn collect(&self, live: Live) -> PortResult<Collected> {
         self.writing(move |inner| inner.store.collect(&live)).await
     }

@@ -31,6 +31,10 @@ pub trait Objects: Send + Sync {
     /// Returns every path beneath `tree` with its entry, sorted.
     async fn list(&self, tree: Hash) -> PortResult<Vec<(RelPath, Entry)>>;
 
+    /// Returns those of `hashes` that are not there, in order. Contents are not
+    /// read: that is what [`Objects::verify`] is for.
+    async fn missing(&self, hashes: Vec<Hash>) -> PortResult<Vec<Hash>>;
+
     /// Removes what is reachable from none of the live roots.
     async fn collect(&self, live: Live) -> PortResult<Collected>;
 

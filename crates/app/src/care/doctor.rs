@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use sandbar_domain::Hash;
 use sandbar_domain::plan::PlanState;
 use sandbar_ports::PortResult;
 use sandbar_ports::exec::ViewReport;
 use sandbar_ports::objects::StoreHealth;
-use sandbar_ports::store::{JournalQuery, SandboxState};
+use sandbar_ports::store::{JournalQuery, PlanRecord, SandboxState};
 
 use crate::Sandbar;
 
@@ -100,6 +101,7 @@ impl Sandbar {
         findings: &mut Vec<Finding>,
     ) -> PortResult<HashSet<PathBuf>> {
         let mut known = HashSet::new();
+        let seen = &mut HashSet::new();
         for plan in self.parts.store.plans().await? {
             let name = &plan.plan.name;
             let dead = |owner| !self.parts.runner.is_alive(owner);
@@ -118,6 +120,16 @@ impl Sandbar {
             if state == PlanState::NeedsAttention {
                 findings.push(self.describe_stuck(&plan).await?);
             }
+            let gone = self.count_missing(&plan, seen).await?;
+            if gone > 0 {
+                findings.push(Finding {
+                    kind: "missing_object",
+                    subject: name.clone(),
+                    message: format!(
+                        "{gone} objects of its checkpoints are not in the store: those cannot be restored whole"
+                    ),
+                });
+            }
             for sandbox in self.parts.store.sandboxes(plan.plan.id).await? {
                 if sandbox.state == SandboxState::Ready && !places.contains(&sandbox.place) {
                     findings.push(Finding {
@@ -134,7 +146,47 @@ impl Sandbar {
         Ok(known)
     }
 
-    async fn describe_stuck(&self, plan: &sandbar_ports::store::PlanRecord) -> PortResult<Finding> {
+    /// Counts what the checkpoints of a plan need and the store lacks. `seen`
+    /// holds what was asked for before: checkpoints share most of it.
+    async fn count_missing(
+        &self,
+        plan: &PlanRecord,
+        seen: &mut HashSet<Hash>,
+    ) -> PortResult<usize> {
+        let mut gone = 0;
+        for record in self.parts.store.checkpoints(plan.plan.id).await? {
+            for part in &record.checkpoint.parts {
+                if !seen.insert(part.snapshot) {
+                    continue;
+                }
+                let Ok(snapshot) = self.snapshot(part.snapshot).await else {
+                    gone += 1;
+                    continue;
+                };
+                for tree in [Some(snapshot.tree), snapshot.git].into_iter().flatten() {
+                    gone += self.count_missing_below(tree, seen).await?;
+                }
+            }
+        }
+        Ok(gone)
+    }
+
+    async fn count_missing_below(&self, tree: Hash, seen: &mut HashSet<Hash>) -> PortResult<usize> {
+        if !seen.insert(tree) {
+            return Ok(0);
+        }
+        let Ok(listed) = self.parts.objects.list(tree).await else {
+            return Ok(1);
+        };
+        let asked = listed
+            .into_iter()
+            .map(|(_, entry)| entry.hash)
+            .filter(|hash| seen.insert(*hash))
+            .collect();
+        Ok(self.parts.objects.missing(asked).await?.len())
+    }
+
+    async fn describe_stuck(&self, plan: &PlanRecord) -> PortResult<Finding> {
         let entries = self
             .parts
             .store

@@ -11,6 +11,7 @@ cases! {
     Subject;
     objects_come_back_in_order,
     a_missing_object_is_corrupt,
+    what_is_missing_is_named_in_order,
     the_same_content_is_stored_once,
     a_list_is_sorted_by_bytes,
     a_lookup_enters_only_directories,
@@ -24,6 +25,14 @@ cases! {
 async fn put(subject: &Subject, bytes: &[u8]) -> Hash {
     let hashes = subject.objects.put(vec![bytes.to_vec()]).await;
     done(hashes, "storing an object")[0]
+}
+
+async fn what_is_missing_is_named_in_order(subject: Subject) {
+    let there = put(&subject, b"there").await;
+    let large = put(&subject, &vec![7; 300_000]).await;
+    let (a, b) = (Hash::of(b"never stored"), Hash::of(b"nor this"));
+    let missing = subject.objects.missing(vec![b, there, a, large]).await;
+    assert_eq!(done(missing, "asking what is missing"), [b, a]);
 }
 
 /// Stores a tree of files given by path, kind and content.

@@ -149,6 +149,14 @@ impl Objects for MemObjects {
         self.walk(tree)
     }
 
+    async fn missing(&self, hashes: Vec<Hash>) -> PortResult<Vec<Hash>> {
+        let stored = self.hold();
+        Ok(hashes
+            .into_iter()
+            .filter(|hash| !stored.contains_key(hash))
+            .collect())
+    }
+
     async fn collect(&self, live: Live) -> PortResult<Collected> {
         let reached = self.reachable(&live)?;
         let grace = Duration::from_millis(live.grace_ms);
