@@ -222,20 +222,21 @@ fn a_directory_that_cannot_be_written_can_be_looked_at() {
         assert!(output.status.success(), "{out}\n{err}");
         assert!(out.contains("1 passed"), "it looked");
     };
-    let store = sandbar_testkit::run(async {
+    // In one runtime throughout: the connection lives no longer than that.
+    sandbar_testkit::run(async {
         let store = SqlStore::open(&url(&file)).await.expect("it is made");
         one_plan(&store).await;
-        store
+        for path in fs::read_dir(&data).expect("it can be listed") {
+            mode(&path.expect("an entry").path(), 0o444);
+        }
+        mode(&data, 0o555);
+        // While another process has it open, log and shared memory included.
+        let open = ["store.db", "store.db-shm", "store.db-wal"];
+        assert_eq!(names(&data), open);
+        look();
+        mode(&data, 0o755);
+        store.close().await;
     });
-    for path in fs::read_dir(&data).expect("it can be listed") {
-        mode(&path.expect("an entry").path(), 0o444);
-    }
-    mode(&data, 0o555);
-    // While another process has it open, log and shared memory included.
-    assert_eq!(names(&data), ["store.db", "store.db-shm", "store.db-wal"]);
-    look();
-    mode(&data, 0o755);
-    sandbar_testkit::run(store.close());
     // And at rest.
     mode(&data, 0o555);
     assert_eq!(names(&data), ["store.db"]);
