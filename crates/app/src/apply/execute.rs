@@ -36,7 +36,7 @@ impl Sandbar {
         self.refuse_busy(&plan)?;
         let sandbox = self.live_sandbox(&plan).await?;
         self.refuse_elsewhere(&request, &plan, &sandbox)?;
-        let resource = self.sandbox_report(&sandbox).await?.resource;
+        let resource = self.resource_of(&sandbox).await?;
         if request.dry_run {
             let plan_state = self.capture_state(&sandbox).await?;
             return self

@@ -134,7 +134,7 @@ impl Sandbar {
         let ends = self.ends(&plan, &sandbox, &mut Vec::new()).await?;
         let (base, now) = (ends.base, ends.now);
         let changes = self.parts.objects.diff(base, now).await?;
-        let resource = self.sandbox_report(&sandbox).await?.resource;
+        let resource = self.resource_of(&sandbox).await?;
         let boundaries = vec![(resource, ChangeSet::new(base, now, changes))];
         Ok(DiffReport { plan, boundaries })
     }
@@ -208,22 +208,23 @@ impl Sandbar {
         })
     }
 
+    /// Returns the resource that a sandbox is a copy of.
+    pub(crate) async fn resource_of(&self, sandbox: &SandboxRecord) -> PortResult<Resource> {
+        let found = self.parts.store.resource(sandbox.resource).await?;
+        found.ok_or_else(|| {
+            PortError::new(
+                Code::Internal,
+                "find the resource of a sandbox: it is not recorded",
+            )
+        })
+    }
+
     /// Describes a sandbox.
     pub(crate) async fn sandbox_report(
         &self,
         sandbox: &SandboxRecord,
     ) -> PortResult<SandboxReport> {
-        let resource = self
-            .parts
-            .store
-            .resource(sandbox.resource)
-            .await?
-            .ok_or_else(|| {
-                PortError::new(
-                    Code::Internal,
-                    "find the resource of a sandbox: it is not recorded",
-                )
-            })?;
+        let resource = self.resource_of(sandbox).await?;
         let root = path_of(sandbox);
         Ok(SandboxReport {
             sandbox: sandbox.clone(),

@@ -140,17 +140,7 @@ impl Sandbar {
         self.recover_dead().await?;
         let plan = self.find_plan(&request.plan, &request.cwd).await?;
         let sandbox = self.live_sandbox(&plan).await?;
-        let resource = self
-            .parts
-            .store
-            .resource(sandbox.resource)
-            .await?
-            .ok_or_else(|| {
-                PortError::new(
-                    Code::Internal,
-                    "find the resource of a sandbox: it is not recorded",
-                )
-            })?;
+        let resource = self.resource_of(&sandbox).await?;
         let real = resource.root.path;
         let subdir = request
             .cwd
