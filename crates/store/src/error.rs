@@ -37,6 +37,13 @@ impl From<BadRow> for Fault {
     }
 }
 
+#[cfg(feature = "faults")]
+impl sandbar_ports::effect::Injected for Fault {
+    fn injected(errno: sandbar_ports::effect::Errno) -> Self {
+        Self::Refused(PortError::injected(errno).with_disposition(Disposition::Indeterminate))
+    }
+}
+
 /// The kinds of complaint that are treated differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {

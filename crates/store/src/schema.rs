@@ -5,7 +5,6 @@
 
 use sandbar_domain::Code;
 use sandbar_ports::PortError;
-use sandbar_ports::effect::effect_async;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, Statement};
 
 use crate::error::{Fault, Trouble, trouble};
@@ -71,8 +70,7 @@ pub(crate) async fn migrate(db: &DatabaseConnection) -> Result<(), Fault> {
         tx.execute_unprepared(&format!("INSERT INTO schema_version VALUES ({})", newest()))
             .await?;
     }
-    effect_async("store-commit", tx.commit()).await?;
-    Ok(())
+    transact::commit(tx).await
 }
 
 /// Translates the one word that differs.

@@ -64,9 +64,9 @@ async fn attempt<C: Change>(
 ) -> Result<C::Output, (Fault, bool)> {
     let tx = begin(db).await.map_err(|error| (error.into(), false))?;
     match change.perform(&tx).await {
-        Ok(output) => match effect_async("store-commit", tx.commit()).await {
+        Ok(output) => match commit(tx).await {
             Ok(()) => Ok(output),
-            Err(error) => Err((error.into(), true)),
+            Err(fault) => Err((fault, true)),
         },
         Err(fault) => {
             // The failure that counts is the first one; a transaction that
@@ -75,6 +75,14 @@ async fn attempt<C: Change>(
             Err((fault, false))
         }
     }
+}
+
+/// Makes a transaction durable.
+pub(crate) async fn commit(tx: DatabaseTransaction) -> Result<(), Fault> {
+    effect_async("store-commit", async {
+        tx.commit().await.map_err(Fault::from)
+    })
+    .await
 }
 
 /// Begins a transaction that holds the write lock.

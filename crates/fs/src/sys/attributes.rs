@@ -6,10 +6,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 use rustix::path::Arg;
-use sandbar_ports::effect::effect;
 
 use super::dir::retry;
 use super::stat::{Seen, stat_fd};
+use super::write::change;
 
 /// The largest list or value that the kernel gives.
 const LIMIT: usize = 64 * 1024;
@@ -40,7 +40,7 @@ pub fn get_attribute(fd: impl AsFd, name: &CString) -> Result<Vec<u8>, Errno> {
 
 /// Sets one extended attribute of an open file.
 pub fn set_attribute(fd: impl AsFd, name: &CString, value: &[u8]) -> Result<(), Errno> {
-    effect("set-xattr", || {
+    change("set-xattr", || {
         rustix::fs::fsetxattr(&fd, name, value, XattrFlags::empty())
     })
 }
@@ -58,5 +58,5 @@ pub fn open_in_place(dir: impl AsFd, name: impl Arg) -> Result<(OwnedFd, Seen), 
 
 /// Cuts an open file off, or fills it up, at `length` bytes.
 pub fn set_length(fd: impl AsFd, length: u64) -> Result<(), Errno> {
-    effect("truncate", || rustix::fs::ftruncate(&fd, length))
+    change("truncate", || rustix::fs::ftruncate(&fd, length))
 }

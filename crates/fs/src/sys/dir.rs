@@ -172,9 +172,8 @@ pub(super) fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, 
     let mut again = 0u32;
     loop {
         match call() {
-            Err(Errno::INTR) => {}
             // openat2 reports a rename that ran meanwhile; it asks to retry.
-            Err(Errno::AGAIN) if again < 1_000 => again += 1,
+            Err(Errno::INTR | Errno::AGAIN) if again < 1_000 => again += 1,
             other => return other,
         }
     }

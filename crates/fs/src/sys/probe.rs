@@ -4,7 +4,8 @@ use std::os::fd::AsFd;
 
 use rustix::fs::{Access, AtFlags, RenameFlags, StatVfsMountFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
-use sandbar_ports::effect::effect;
+
+use super::write::change;
 
 /// Says whether the process may list, make and remove names in `dir`.
 /// Errors: EACCES, EROFS.
@@ -18,14 +19,14 @@ pub fn may_write_dir(dir: impl AsFd) -> Result<(), Errno> {
 /// first, so nothing is touched either way.
 pub fn same_mount(a: impl AsFd, b: impl AsFd, missing: &str) -> Result<bool, Errno> {
     let flags = RenameFlags::NOREPLACE;
-    match effect("probe-mount", || {
+    match change("probe-mount", || {
         rustix::fs::renameat_with(&a, missing, &b, missing, flags)
     }) {
         Err(Errno::NOENT) | Ok(()) => Ok(true),
         Err(Errno::XDEV) => Ok(false),
         // A file system without the flag: the plain call answers as well.
         Err(Errno::INVAL | Errno::NOSYS) => {
-            match effect("probe-mount", || {
+            match change("probe-mount", || {
                 rustix::fs::renameat(&a, missing, &b, missing)
             }) {
                 Err(Errno::NOENT) | Ok(()) => Ok(true),

@@ -10,19 +10,28 @@ use sandbar_ports::effect::effect;
 
 use super::dir::retry;
 
+/// Performs one mutating call as one effect; a call that a signal interrupted
+/// did nothing, and is made again.
+pub(super) fn change<T>(
+    name: &'static str,
+    mut call: impl FnMut() -> Result<T, Errno>,
+) -> Result<T, Errno> {
+    retry(|| effect(name, &mut call))
+}
+
 /// Makes a regular file where nothing is (EEXIST), open for reading and
 /// writing. The umask applies.
 pub fn create_new(dir: impl AsFd, name: impl Arg, mode: u32) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let name = name.as_cow_c_str()?;
-    effect("create-file", || {
-        retry(|| rustix::fs::openat(&dir, &*name, flags, Mode::from_raw_mode(mode)))
+    change("create-file", || {
+        rustix::fs::openat(&dir, &*name, flags, Mode::from_raw_mode(mode))
     })
 }
 
 /// Writes all of `bytes` at the current offset.
 pub fn write_all(fd: impl AsFd, bytes: &[u8]) -> Result<(), Errno> {
-    effect("write", || {
+    change("write", || {
         let mut rest = bytes;
         while !rest.is_empty() {
             let count = retry(|| rustix::io::write(&fd, rest))?;
@@ -34,7 +43,7 @@ pub fn write_all(fd: impl AsFd, bytes: &[u8]) -> Result<(), Errno> {
 
 /// Writes all of `bytes` at `offset`.
 pub fn write_at(fd: impl AsFd, bytes: &[u8], offset: u64) -> Result<(), Errno> {
-    effect("write-at", || {
+    change("write-at", || {
         let (mut rest, mut at) = (bytes, offset);
         while !rest.is_empty() {
             let count = retry(|| rustix::io::pwrite(&fd, rest, at))?;
@@ -54,20 +63,20 @@ pub fn append(dir: impl AsFd, name: impl Arg, mode: u32) -> Result<OwnedFd, Errn
         | OFlags::NONBLOCK
         | OFlags::CLOEXEC;
     let name = name.as_cow_c_str()?;
-    effect("open-append", || {
-        retry(|| rustix::fs::openat(&dir, &*name, flags, Mode::from_raw_mode(mode)))
+    change("open-append", || {
+        rustix::fs::openat(&dir, &*name, flags, Mode::from_raw_mode(mode))
     })
 }
 
 /// Makes the content of a file durable. A failure is final: the kernel may
 /// have dropped the pages, so a second call proves nothing.
 pub fn sync_file(fd: impl AsFd) -> Result<(), Errno> {
-    effect("fsync-file", || rustix::fs::fsync(fd))
+    change("fsync-file", || rustix::fs::fsync(&fd))
 }
 
 /// Makes the names in a directory durable. A failure is final.
 pub fn sync_dir(dir: impl AsFd) -> Result<(), Errno> {
-    effect("fsync-dir", || rustix::fs::fsync(dir))
+    change("fsync-dir", || rustix::fs::fsync(&dir))
 }
 
 /// Asks the kernel to begin writing a range back, without waiting. Only a
@@ -79,19 +88,22 @@ pub fn start_writeback(fd: impl AsFd, offset: u64, length: u64) {
 
 /// Makes a directory where nothing is (EEXIST). The umask applies.
 pub fn make_dir(dir: impl AsFd, name: impl Arg, mode: u32) -> Result<(), Errno> {
-    effect("mkdir", || {
-        rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(mode))
+    let name = name.as_cow_c_str()?;
+    change("mkdir", || {
+        rustix::fs::mkdirat(&dir, &*name, Mode::from_raw_mode(mode))
     })
 }
 
 /// Makes a symlink where nothing is (EEXIST).
 pub fn symlink(dir: impl AsFd, name: impl Arg, target: impl Arg) -> Result<(), Errno> {
-    effect("symlink", || rustix::fs::symlinkat(target, dir, name))
+    let (name, target) = (name.as_cow_c_str()?, target.as_cow_c_str()?);
+    change("symlink", || rustix::fs::symlinkat(&*target, &dir, &*name))
 }
 
 /// Renames, replacing what is there: for Sandbar's own data only.
 pub fn rename(from: impl AsFd, old: impl Arg, to: impl AsFd, new: impl Arg) -> Result<(), Errno> {
-    effect("rename", || rustix::fs::renameat(from, old, to, new))
+    let (old, new) = (old.as_cow_c_str()?, new.as_cow_c_str()?);
+    change("rename", || rustix::fs::renameat(&from, &*old, &to, &*new))
 }
 
 /// Renames to a name that must be free (EEXIST).
@@ -101,57 +113,63 @@ pub fn rename_new(
     to: impl AsFd,
     new: impl Arg,
 ) -> Result<(), Errno> {
-    effect("rename-noreplace", || {
-        rustix::fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE)
+    let (old, new) = (old.as_cow_c_str()?, new.as_cow_c_str()?);
+    change("rename-noreplace", || {
+        rustix::fs::renameat_with(&from, &*old, &to, &*new, RenameFlags::NOREPLACE)
     })
 }
 
 /// Exchanges two names: each leads to what the other led to.
 pub fn exchange(from: impl AsFd, old: impl Arg, to: impl AsFd, new: impl Arg) -> Result<(), Errno> {
-    effect("rename-exchange", || {
-        rustix::fs::renameat_with(from, old, to, new, RenameFlags::EXCHANGE)
+    let (old, new) = (old.as_cow_c_str()?, new.as_cow_c_str()?);
+    change("rename-exchange", || {
+        rustix::fs::renameat_with(&from, &*old, &to, &*new, RenameFlags::EXCHANGE)
     })
 }
 
 /// Removes a name that is not a directory.
 pub fn remove_file(dir: impl AsFd, name: impl Arg) -> Result<(), Errno> {
-    effect("unlink", || {
-        rustix::fs::unlinkat(dir, name, AtFlags::empty())
+    let name = name.as_cow_c_str()?;
+    change("unlink", || {
+        rustix::fs::unlinkat(&dir, &*name, AtFlags::empty())
     })
 }
 
 /// Removes an empty directory.
 pub fn remove_dir(dir: impl AsFd, name: impl Arg) -> Result<(), Errno> {
-    effect("rmdir", || {
-        rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR)
+    let name = name.as_cow_c_str()?;
+    change("rmdir", || {
+        rustix::fs::unlinkat(&dir, &*name, AtFlags::REMOVEDIR)
     })
 }
 
 /// Makes a further name of a file; a symlink is linked itself.
 pub fn link(from: impl AsFd, old: impl Arg, to: impl AsFd, new: impl Arg) -> Result<(), Errno> {
-    effect("link", || {
-        rustix::fs::linkat(from, old, to, new, AtFlags::empty())
+    let (old, new) = (old.as_cow_c_str()?, new.as_cow_c_str()?);
+    change("link", || {
+        rustix::fs::linkat(&from, &*old, &to, &*new, AtFlags::empty())
     })
 }
 
 /// Makes `to` share the extents of `from`, where the file system can.
 pub fn clone_into(to: impl AsFd, from: impl AsFd) -> Result<(), Errno> {
-    effect("clone-file", || rustix::fs::ioctl_ficlone(to, from))
+    change("clone-file", || rustix::fs::ioctl_ficlone(&to, &from))
 }
 
 /// Sets the permission bits of an open file or directory.
 pub fn chmod_fd(fd: impl AsFd, mode: u32) -> Result<(), Errno> {
-    effect("chmod", || {
-        rustix::fs::fchmod(fd, Mode::from_raw_mode(mode & 0o7777))
+    change("chmod", || {
+        rustix::fs::fchmod(&fd, Mode::from_raw_mode(mode & 0o7777))
     })
 }
 
 /// Sets the owner of `name`, a symlink itself included.
 pub fn chown_at(dir: impl AsFd, name: impl Arg, uid: u32, gid: u32) -> Result<(), Errno> {
-    effect("chown", || {
+    let name = name.as_cow_c_str()?;
+    change("chown", || {
         rustix::fs::chownat(
-            dir,
-            name,
+            &dir,
+            &*name,
             Some(Uid::from_raw(uid)),
             Some(Gid::from_raw(gid)),
             AtFlags::SYMLINK_NOFOLLOW,
@@ -162,7 +180,7 @@ pub fn chown_at(dir: impl AsFd, name: impl Arg, uid: u32, gid: u32) -> Result<()
 /// Sets access and modification time of an open file or directory.
 pub fn set_times_fd(fd: impl AsFd, atime_ns: i128, mtime_ns: i128) -> Result<(), Errno> {
     let times = stamps(atime_ns, mtime_ns)?;
-    effect("set-times", || rustix::fs::futimens(fd, &times))
+    change("set-times", || rustix::fs::futimens(&fd, &times))
 }
 
 /// Sets access and modification time of `name`, a symlink itself included.
@@ -173,8 +191,9 @@ pub fn set_times_at(
     mtime_ns: i128,
 ) -> Result<(), Errno> {
     let times = stamps(atime_ns, mtime_ns)?;
-    effect("set-times", || {
-        rustix::fs::utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW)
+    let name = name.as_cow_c_str()?;
+    change("set-times", || {
+        rustix::fs::utimensat(&dir, &*name, &times, AtFlags::SYMLINK_NOFOLLOW)
     })
 }
 

@@ -103,14 +103,13 @@ pub(crate) fn edit_refs(repository: &gix::Repository, edits: Vec<RefEdit>) -> Po
     let author = signature(0);
     let mut time = gix::date::parse::TimeBuf::default();
     effect("git-ref", || {
-        repository.edit_references_as(edits, Some(author.to_ref(&mut time)))
-    })
-    .map(drop)
-    .map_err(|error| {
-        PortError::new(
-            contention(&error),
-            format!("move git refs: {}", crate::open::chain(&error)),
-        )
+        let edited = repository.edit_references_as(edits, Some(author.to_ref(&mut time)));
+        edited.map(drop).map_err(|error| {
+            PortError::new(
+                contention(&error),
+                format!("move git refs: {}", crate::open::chain(&error)),
+            )
+        })
     })
 }
 

@@ -65,8 +65,10 @@ impl<'a> Sink<'a> {
         // A pack of the sandbox's own is no part of the pool: what is only in
         // one is written once more.
         if !known || !reading::present(&path) {
-            effect("git-object", || objects.write_buf(kind, bytes))
-                .map_err(failed(format!("write object {id}")))?;
+            effect("git-object", || {
+                let written = objects.write_buf(kind, bytes);
+                written.map_err(failed(format!("write object {id}")))
+            })?;
         }
         self.keep(&path, id)?;
         Ok(id)

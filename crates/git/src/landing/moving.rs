@@ -230,13 +230,13 @@ fn move_ref(repository: &gix::Repository, one: &Move) -> PortResult<()> {
     let author = identity(repository, tip.map_or(0, |tip| time_of(repository, tip)));
     let mut time = gix::date::parse::TimeBuf::default();
     effect("git-ref", || {
-        repository.edit_references_as([edit], Some(author.to_ref(&mut time)))
-    })
-    .map_err(|error| {
-        PortError::new(
-            contention(&error),
-            format!("move {name}: {}", chain(&error)),
-        )
+        let edited = repository.edit_references_as([edit], Some(author.to_ref(&mut time)));
+        edited.map_err(|error| {
+            PortError::new(
+                contention(&error),
+                format!("move {name}: {}", chain(&error)),
+            )
+        })
     })?;
     let base = if name == "HEAD" {
         repository.git_dir()
@@ -285,18 +285,18 @@ fn time_of(repository: &gix::Repository, commit: ObjectId) -> i64 {
 fn lock(repository: &gix::Repository) -> PortResult<gix::lock::File> {
     let path = repository.index_path();
     effect("git-index-lock", || {
-        gix::lock::File::acquire_to_update_resource(
+        let locked = gix::lock::File::acquire_to_update_resource(
             &path,
             Fail::AfterDurationWithBackoff(PATIENCE),
             None,
             0,
-        )
-    })
-    .map_err(|error| {
-        PortError::new(
-            contention(&error),
-            format!("lock {}: {}", path.display(), chain(&error)),
-        )
+        );
+        locked.map_err(|error| {
+            PortError::new(
+                contention(&error),
+                format!("lock {}: {}", path.display(), chain(&error)),
+            )
+        })
     })
 }
 
@@ -311,8 +311,10 @@ fn move_entries(
     let steps = diff(repository, tree(old)?, tree(new)?)?;
     let mut index = Index::load(repository)?;
     if !step_entries(&mut index, &steps) {
-        effect("git-index-lock", || drop(lock));
-        return Ok(());
+        return effect("git-index-lock", || {
+            drop(lock);
+            Ok(())
+        });
     }
     let bytes = index.to_bytes()?;
     let path = repository.index_path();
@@ -331,8 +333,10 @@ fn move_entries(
         })
     })
     .map_err(failed(format!("write {shown}")))?;
-    effect("git-index", || lock.commit())
-        .map_err(|error| PortError::new(Code::Io, format!("replace {shown}: {}", error.error)))?;
+    effect("git-index", || {
+        lock.commit()
+            .map_err(|error| PortError::new(Code::Io, format!("replace {shown}: {}", error.error)))
+    })?;
     sync(path.parent().unwrap_or(repository.git_dir()))
 }
 

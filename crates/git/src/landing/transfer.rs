@@ -134,13 +134,15 @@ impl Copy<'_> {
             .from
             .find_object(id)
             .map_err(failed(format!("read object {id}")))?;
-        let write = || self.to.objects.write_buf(object.kind, &object.data);
-        let written = if self.effects {
-            effect("git-object", write)
-        } else {
-            write()
+        let write = || {
+            let written = self.to.objects.write_buf(object.kind, &object.data);
+            written.map_err(failed(format!("write object {id}")))
         };
-        written.map_err(failed(format!("write object {id}")))?;
+        if self.effects {
+            effect("git-object", write)?;
+        } else {
+            write()?;
+        }
         self.written.push(id);
         Ok(())
     }
