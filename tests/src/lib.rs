@@ -11,6 +11,7 @@
 pub mod account;
 pub mod fixture;
 pub mod foreign;
+pub mod harness;
 pub mod judge;
 pub mod product;
 pub mod trace;

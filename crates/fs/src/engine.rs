@@ -197,6 +197,10 @@ impl Objects for FsEngine {
         self.blocking(move |inner| inner.store.read(hash)).await
     }
 
+    async fn sweep(&self) -> PortResult<()> {
+        self.blocking(|inner| inner.store.sweep()).await
+    }
+
     async fn diff(&self, old: Hash, new: Hash) -> PortResult<Vec<Change>> {
         self.blocking(move |inner| objects::diff(&inner.store, old, new))
             .await

@@ -38,6 +38,10 @@ pub trait Objects: Send + Sync {
     /// Removes what is reachable from none of the live roots.
     async fn collect(&self, live: Live) -> PortResult<Collected>;
 
+    /// Removes what additions of dead processes left half-written. Does nothing
+    /// while an addition or a collection runs: the next one will.
+    async fn sweep(&self) -> PortResult<()>;
+
     /// Verifies every object; returns the damaged ones and the totals.
     async fn verify(&self) -> PortResult<StoreHealth>;
 }

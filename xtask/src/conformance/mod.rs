@@ -4,11 +4,14 @@
 //! table is stable, so that it changes only when something is shown or lost.
 
 mod claims;
+mod harnesses;
 mod report;
 mod results;
 mod rules;
 
 use std::path::PathBuf;
+
+pub(crate) use harnesses::clear as clear_counts;
 
 use crate::process::{Outcome, Step};
 use crate::test::Ground;
@@ -74,16 +77,20 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         cargo()
             .args(["build", "--workspace", "--bins", "--tests"])
             .run()?;
+        // Long runs have no deadline of their own.
+        let profile = if long { "long" } else { "conformance" };
         let mut step = cargo()
-            .args("nextest run --workspace --profile conformance --no-fail-fast -E".split(' '))
+            .args(["nextest", "run", "--workspace", "--no-fail-fast"])
+            .args(["--profile", profile, "-E"])
             .arg(filter.join(" | "))
             .envs(&ground.environment());
         if long {
             step = step.env("SANDBAR_TEST_LONG", "1");
         }
+        harnesses::clear()?;
         // A failing test becomes a row that says so.
         let (_, _) = step.watch()?;
-        results::read(&record("conformance"))?
+        results::read(&record(profile))?
     };
     let rows = judge(&results)?;
     finish(&rows, &wanted)
@@ -126,7 +133,12 @@ fn finish(rows: &[report::Row], wanted: &[String]) -> Outcome {
         count("gap"),
         count("fail")
     );
-    if wanted.is_empty() && tree::write(TABLE, &report::table(rows))? {
+    let counts = harnesses::read()?;
+    for line in harnesses::lines(&counts) {
+        println!("{line}");
+    }
+    let table = report::table(rows) + &harnesses::table(&counts);
+    if wanted.is_empty() && tree::write(TABLE, &table)? {
         eprintln!("{TABLE} was out of date and has been written: commit it");
     }
     let failed = if wanted.is_empty() {

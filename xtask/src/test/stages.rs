@@ -73,6 +73,7 @@ fn dependencies() -> Outcome {
 }
 
 fn tests(environment: &[(String, String)]) -> Outcome<Summary> {
+    conformance::clear_counts()?;
     let (output, success) = cargo("nextest run --workspace --no-fail-fast")
         .envs(environment)
         .watch()?;

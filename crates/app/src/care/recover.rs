@@ -36,6 +36,7 @@ impl Sandbar {
     /// call finds nothing to do.
     pub async fn recover(&self) -> PortResult<Recovered> {
         let mut report = Recovered::default();
+        self.parts.objects.sweep().await?;
         self.recover_applies(&mut report).await?;
         for plan in self.parts.store.plans().await? {
             if plan.plan.mark.state == PlanState::Executing && self.is_orphan(&plan) {

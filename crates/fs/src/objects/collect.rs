@@ -214,6 +214,15 @@ impl ObjectStore {
         self.refresh()
     }
 
+    /// Removes what dead processes left half-written, if nobody is at work.
+    pub(crate) fn sweep(&self) -> PortResult<()> {
+        match sys::try_lock_exclusive(self.lock_file()?) {
+            Ok(_lock) => self.sweep_temporary(),
+            Err(Errno::WOULDBLOCK) => Ok(()),
+            Err(errno) => Err(fail("lock", "objects", errno)),
+        }
+    }
+
     /// Whatever lies among the temporary files is stale: additions hold the
     /// shared lock.
     fn sweep_temporary(&self) -> PortResult<()> {
