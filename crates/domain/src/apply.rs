@@ -7,6 +7,7 @@
 
 pub mod decision;
 pub mod encoding;
+pub mod inverse;
 #[cfg(test)]
 mod laws;
 pub mod triage;
@@ -16,6 +17,7 @@ use crate::path::RelPath;
 
 pub use decision::{Conflict, Decision, Reason, Warning, plan_ops};
 pub use encoding::{BadOps, decode_ops, encode_ops};
+pub use inverse::{Present, inverse, replay};
 pub use triage::{Facts, MergeRequest, Observed, Triage, paths_to_observe, triage};
 
 /// One operation on one path of a real root. What is written is always the

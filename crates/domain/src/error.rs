@@ -67,6 +67,10 @@ codes! {
     NotARepository = "not_a_repository", 5, Permanent, "run it inside a git checkout";
     /// A path that does not exist.
     PathNotFound = "path_not_found", 5, Permanent, "check the path";
+    /// Displaced bytes whose retention has ended.
+    KeptGone = "kept_gone", 5, Permanent, "retention ended, or `sandbar gc --now` took them; `sandbar kept list` shows what is kept";
+    /// Something is where a new file was to go.
+    Exists = "exists", 3, Conflict, "choose another place with `--to`";
     /// A path that leads out of its root, or is not a relative path at all.
     PathEscapes = "path_escapes", 2, Permanent, "paths are relative to the root and stay inside it";
     /// `/`, the home directory, or a root that holds the data directory.
@@ -125,6 +129,20 @@ codes! {
     NeedsAttention = "needs_attention", 1, Indeterminate, "`sandbar recover` tries again; `sandbar doctor` says what is open";
     /// The store could not be reached or is held too long.
     StoreUnavailable = "store_unavailable", 1, Retryable, "check the store, then try again";
+    /// No resource or project of that name, id or path.
+    ResourceNotFound = "resource_not_found", 5, Permanent, "";
+    /// A name or path that fits several resources.
+    AmbiguousResource = "ambiguous_resource", 2, Permanent, "name one of them by its id";
+    /// A change of the resource graph that its rules do not allow.
+    GraphRefused = "graph_refused", 3, Conflict, "";
+    /// A change that would give a resource two nearest boundaries.
+    AmbiguousBoundary = "ambiguous_boundary", 3, Conflict, "give one of the two places a sandbox policy of its own";
+    /// A resource, or what contains or links it, that may not be written.
+    NotWritable = "not_writable", 3, Conflict, "";
+    /// A tool slot that fits no resource, or several.
+    BindingRefused = "binding_refused", 3, Conflict, "";
+    /// No tool reaches a resource as asked.
+    NoRoute = "no_route", 4, Permanent, "";
     /// A fault in Sandbar itself.
     Internal = "internal", 1, Permanent, "please report it";
 }

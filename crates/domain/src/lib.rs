@@ -9,6 +9,7 @@ pub mod change;
 pub mod checkpoint;
 pub mod entry;
 pub mod error;
+pub mod graph;
 pub mod hash;
 pub mod id;
 pub mod journal;

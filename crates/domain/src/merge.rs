@@ -12,6 +12,10 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
+mod marked;
+
+pub use marked::{has_markers, merge3_marked};
+
 /// The largest side that is merged, in bytes.
 pub const MAX_BYTES: usize = 16 << 20;
 /// How many steps the search for differences may take: about a second.
@@ -51,7 +55,13 @@ pub fn merge3(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Vec<u8>, MergeC
     if ours == base {
         return Ok(theirs.to_vec());
     }
-    for side in [base, ours, theirs] {
+    refuse_rubbish([base, ours, theirs])?;
+    Texts::new(base, ours, theirs).merge()
+}
+
+/// Refuses what is no text, or too much of it.
+fn refuse_rubbish(sides: [&[u8]; 3]) -> Result<(), MergeConflict> {
+    for side in sides {
         if side.len() > MAX_BYTES {
             return Err(MergeConflict::TooLarge);
         }
@@ -59,7 +69,7 @@ pub fn merge3(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Vec<u8>, MergeC
             return Err(MergeConflict::Binary);
         }
     }
-    Texts::new(base, ours, theirs).merge()
+    Ok(())
 }
 
 /// Three texts as sequences of line numbers: equal lines, equal numbers.
@@ -102,26 +112,31 @@ impl<'a> Texts<'a> {
         }
     }
 
-    fn merge(&self) -> Result<Vec<u8>, MergeConflict> {
+    /// Returns the differences of both sides.
+    fn hunks(&self) -> (Vec<Hunk<'_>>, Vec<Hunk<'_>>) {
+        (
+            hunks(&self.base, &self.ours),
+            hunks(&self.base, &self.theirs),
+        )
+    }
+
+    /// Refuses texts whose differences take too long to find.
+    fn refuse_far(&self) -> Result<(), MergeConflict> {
         if ![&self.ours, &self.theirs]
             .into_iter()
             .all(|side| is_near(&self.base, side, MAX_STEPS))
         {
             return Err(MergeConflict::TooLarge);
         }
-        let ours = hunks(&self.base, &self.ours);
-        let theirs = hunks(&self.base, &self.theirs);
+        Ok(())
+    }
+
+    fn merge(&self) -> Result<Vec<u8>, MergeConflict> {
+        self.refuse_far()?;
+        let (ours, theirs) = self.hunks();
         let mut out = Vec::with_capacity(self.ours.len().max(self.theirs.len()));
         let anchors = self.anchors();
-        let apart = |x: &Hunk<'_>, y: &Hunk<'_>| {
-            let (first, second) = if x.base.start <= y.base.start {
-                (x, y)
-            } else {
-                (y, x)
-            };
-            let (from, to) = (first.base.end, second.base.start);
-            from < to && anchors[from] < anchors[to]
-        };
+        let apart = |x: &Hunk<'_>, y: &Hunk<'_>| are_apart(&anchors, x, y);
         let (mut at, mut a, mut b) = (0, 0, 0);
         let (mut last_ours, mut last_theirs): (Option<&Hunk<'_>>, Option<&Hunk<'_>>) = (None, None);
         loop {
@@ -184,6 +199,17 @@ impl<'a> Texts<'a> {
     fn line(&self, number: u32) -> &'a [u8] {
         self.lines[usize::try_from(number).expect("32 bits fit usize")]
     }
+}
+
+/// Says whether a line that proves something lies between two differences.
+fn are_apart(anchors: &[u32], x: &Hunk<'_>, y: &Hunk<'_>) -> bool {
+    let (first, second) = if x.base.start <= y.base.start {
+        (x, y)
+    } else {
+        (y, x)
+    };
+    let (from, to) = (first.base.end, second.base.start);
+    from < to && anchors[from] < anchors[to]
 }
 
 /// Says whether the shortest script from `base` to `side` is found within a

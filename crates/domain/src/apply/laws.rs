@@ -364,6 +364,38 @@ proptest! {
     }
 
     #[test]
+    fn what_was_applied_and_taken_back_is_as_before((base, real, result) in three()) {
+        let (decision, _) = decide(&base, &real, &result, Facts::default());
+        let Ok(ops) = decision.ops() else {
+            return Ok(());
+        };
+        let changed = changes(&base, &result);
+        let crowded = ops.iter().any(|op| matches!(op, PathOp::Create { path: at, .. }
+            if real.keys().any(|p| p != at && p.is_within(at)
+                && !changed.iter().any(|c| &c.path == p))));
+        if crowded {
+            return Ok(());
+        }
+        let mut after = real.clone();
+        perform(&mut after, ops);
+        let back = inverse(ops);
+        let triage = triage(&back, &observed(&after, &back), Facts::default());
+        prop_assert!(triage.merges.is_empty(), "nobody changed anything since");
+        let undone = plan_ops(triage, &HashMap::new());
+        let back = undone.ops().expect("nobody changed anything since");
+        let mut again = after.clone();
+        perform(&mut again, back);
+        prop_assert_eq!(&again, &real);
+        // Replaying says the same as performing, for the paths it touches.
+        let mut now: Present = real.keys().map(|at| (at.clone(), real.get(at).copied())).collect();
+        replay(&mut now, ops);
+        for op in ops {
+            let left = matches!(op, PathOp::RemoveDir { path } if after.contains_key(path));
+            prop_assert!(left || now[op.path()] == after.get(op.path()).copied());
+        }
+    }
+
+    #[test]
     fn with_drift_each_side_keeps_what_it_alone_changed((base, real, result) in three()) {
         let (decision, merged) = decide(&base, &real, &result, Facts::default());
         let Ok(ops) = decision.ops() else {
