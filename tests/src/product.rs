@@ -27,8 +27,10 @@ pub fn binary() -> PathBuf {
 
 /// A home and a data directory that no other test sees.
 pub struct World {
-    scratch: TempDir,
+    root: PathBuf,
     binary: PathBuf,
+    extra: Vec<(String, String)>,
+    _scratch: Option<TempDir>,
 }
 
 impl Default for World {
@@ -41,11 +43,25 @@ impl World {
     /// Makes an empty world in scratch space.
     pub fn new() -> Self {
         let scratch = tempfile::tempdir().expect("scratch space");
-        std::fs::create_dir(scratch.path().join("home")).expect("a home");
+        let mut world = Self::at(scratch.path());
+        world._scratch = Some(scratch);
+        world
+    }
+
+    /// Makes a world in a directory that the caller keeps.
+    pub fn at(root: &Path) -> Self {
+        std::fs::create_dir(root.join("home")).expect("a home");
         Self {
-            scratch,
+            root: root.to_owned(),
             binary: binary(),
+            extra: Vec::new(),
+            _scratch: None,
         }
+    }
+
+    /// Sets a variable for everything that is run from now on.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.extra.push((name.to_owned(), value.to_owned()));
     }
 
     /// Makes a world whose binary every account can reach, wherever the build
@@ -60,7 +76,7 @@ impl World {
 
     /// Returns the directory that holds everything of this world.
     pub fn path(&self) -> &Path {
-        self.scratch.path()
+        &self.root
     }
 
     /// Returns the home directory.
@@ -80,6 +96,7 @@ impl World {
             .args(arguments)
             .env("HOME", self.home())
             .env("SANDBAR_DATA_DIR", self.data())
+            .envs(self.extra.iter().map(|(name, value)| (name, value)))
             .env_remove("GIT_OPTIONAL_LOCKS")
             .env_remove("GIT_CONFIG_COUNT")
             .env_remove("GIT_CONFIG_KEY_0")

@@ -110,3 +110,31 @@ fn a_sandbox_that_cannot_be_made_leaves_nothing() {
     sandbar_tests::foreign::sh(root, "rm src/pipe");
     drop(world.ok(root, &["run", "--name", "n", "--", "true"]));
 }
+
+/// A power failure, or a command inside, can leave the commit before empty.
+// conformance: CKP-4 (damaged)
+#[test]
+fn a_damaged_hidden_commit_does_not_keep_a_rollback_away() {
+    let (world, repo) = (World::new(), fixture::small());
+    let root = repo.root();
+    world.run(root, "p", "echo two > two.txt");
+    let sandbox = world.sandbox(root, "p");
+    let wanted = judge::checkout(&sandbox);
+    drop(world.ok(
+        root,
+        &["exec", "p", "--", "sh", "-c", "echo three > three.txt"],
+    ));
+    let hidden = "git for-each-ref --sort=-refname --format='%(objectname)' refs/sandbar | head -1";
+    let script = format!(
+        "id=$({hidden}); f=.git/objects/$(echo $id | cut -c1-2)/$(echo $id | cut -c3-)
+         chmod u+w $f; : > $f; echo four > four.txt"
+    );
+    sandbar_tests::foreign::sh(&sandbox, &script);
+    drop(world.ok(root, &["rollback", "p", "--to", "2"]));
+    assert_eq!(judge::tar_digest(&sandbox), wanted.tree);
+    assert_eq!(judge::ls_files(&sandbox), wanted.index);
+    drop(world.ok(
+        root,
+        &["exec", "p", "--", "sh", "-c", "echo five > five.txt"],
+    ));
+}

@@ -3,6 +3,7 @@
 //! code.
 
 pub mod count;
+pub mod image;
 pub mod scene;
 pub mod tree;
 

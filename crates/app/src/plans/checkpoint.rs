@@ -123,10 +123,19 @@ impl Sandbar {
                 let changes = self.parts.objects.diff(old.tree, new.tree).await?;
                 let sequence = last.sequence + 1;
                 let text = message.as_deref().unwrap_or(step);
-                commit = Some(
-                    self.hide(plan, sandbox, sequence, commit, changes, text)
-                        .await?,
-                );
+                let hidden = self.hide(plan, sandbox, sequence, commit, changes, text);
+                commit = Some(match hidden.await {
+                    Ok(commit) => commit,
+                    // The commit before cannot be read: someone inside damaged
+                    // the git directory. It is made anew from nothing, since
+                    // going back must work then most of all.
+                    Err(error) if error.code == Code::CorruptObject => {
+                        let none = sandbar_domain::tree::empty();
+                        let all = self.parts.objects.diff(none, new.tree).await?;
+                        self.hide(plan, sandbox, sequence, None, all, text).await?
+                    }
+                    Err(error) => return Err(error),
+                });
                 // The hidden commit added objects: the state with them is the
                 // one that later scans are compared with.
                 new.git = Some(self.capture_git(sandbox).await?);

@@ -54,6 +54,7 @@ pub(crate) fn hide(request: &HideRequest, scope: Scope) -> PortResult<String> {
         extra_headers: Vec::new(),
     };
     let id = sink.write(&commit)?;
+    sink.finish()?;
     let edit = RefEdit {
         change: Change::Update {
             log: LogChange {

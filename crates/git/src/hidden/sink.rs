@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gix::ObjectId;
 use gix::objs::{Kind, WriteTo};
-use rustix::fs::{AtFlags, CWD, Mode};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use sandbar_domain::Code;
 use sandbar_ports::effect::effect;
@@ -20,7 +20,12 @@ pub(super) struct Sink<'a> {
     pool: Option<&'a Path>,
     /// Whether what is there already is in the pool: true of a new sandbox.
     pooled: bool,
+    /// What this sink added to the pool, not durable yet.
+    fresh: Vec<PathBuf>,
 }
+
+/// More files than this are made durable with all of their file system.
+const FEW: usize = 8;
 
 impl<'a> Sink<'a> {
     /// Makes a sink; `first` says that nothing was done in the sandbox yet.
@@ -34,6 +39,7 @@ impl<'a> Sink<'a> {
             repository,
             pool,
             pooled: first || pool.is_none(),
+            fresh: Vec::new(),
         }
     }
 
@@ -80,7 +86,37 @@ impl<'a> Sink<'a> {
         objects.join(&hex[..2]).join(&hex[2..])
     }
 
-    fn keep(&self, path: &Path, id: ObjectId) -> PortResult<()> {
+    /// Makes durable what was added to the pool. A checkpoint leaves objects of
+    /// the pool out of its snapshot, so that they must outlive a power failure
+    /// by themselves, those that git inside wrote and never synced included.
+    pub(super) fn finish(self) -> PortResult<()> {
+        let Some(pool) = self.pool.filter(|_| !self.fresh.is_empty()) else {
+            return Ok(());
+        };
+        let failed = |path: &Path, errno: Errno| {
+            PortError::new(
+                Code::Io,
+                format!("make {} durable: {errno}", path.display()),
+            )
+        };
+        let open = |path: &Path| {
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| failed(path, errno))
+        };
+        if self.fresh.len() > FEW {
+            let opened = open(pool)?;
+            return effect("git-sync", || rustix::fs::syncfs(&opened))
+                .map_err(|errno| failed(pool, errno));
+        }
+        for path in self.fresh.iter().map(PathBuf::as_path).chain([pool]) {
+            let opened = open(path)?;
+            effect("git-sync", || rustix::fs::fsync(&opened))
+                .map_err(|errno| failed(path, errno))?;
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, path: &Path, id: ObjectId) -> PortResult<()> {
         let Some(pool) = self.pool else {
             return Ok(());
         };
@@ -90,8 +126,11 @@ impl<'a> Sink<'a> {
         match linked {
             // No links here: the hidden commit lasts as long as no rollback
             // goes behind it, and the store is the authority.
-            Ok(())
-            | Err(Errno::EXIST | Errno::XDEV | Errno::PERM | Errno::MLINK | Errno::OPNOTSUPP) => {
+            Ok(()) => {
+                self.fresh.push(kept);
+                Ok(())
+            }
+            Err(Errno::EXIST | Errno::XDEV | Errno::PERM | Errno::MLINK | Errno::OPNOTSUPP) => {
                 Ok(())
             }
             Err(errno) => Err(PortError::new(

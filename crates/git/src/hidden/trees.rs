@@ -73,11 +73,12 @@ pub(super) fn changed(
 ) -> PortResult<ObjectId> {
     let repository = sink.repository;
     let what = || format!("read the hidden commit {parent}");
+    let unreadable = |error: PortError| PortError::new(Code::CorruptObject, error.message);
     let before = repository
         .find_commit(parent)
-        .map_err(failed(what()))?
-        .tree()
-        .map_err(failed(what()))?;
+        .map_err(failed(what()))
+        .and_then(|commit| commit.tree().map_err(failed(what())))
+        .map_err(unreadable)?;
     let index = index_of(repository);
     let links = Gitlinks::of(&index);
     let mut editor = before.edit().map_err(failed(what()))?.detach();
