@@ -6,6 +6,7 @@ use sandbar_ports::clock::{Clock, Ids, Names};
 use sandbar_ports::exec::Runner;
 use sandbar_ports::git::{Contents, GitState};
 use sandbar_ports::objects::Objects;
+use sandbar_ports::pins::Pins;
 use sandbar_ports::store::Store;
 use sandbar_ports::target::Targets;
 use sandbar_ports::workspace::Workspaces;
@@ -15,6 +16,8 @@ use sandbar_ports::workspace::Workspaces;
 pub struct Parts {
     /// Makes sandbox roots.
     pub workspaces: Arc<dyn Workspaces>,
+    /// Shares git objects with sandboxes, or pins them.
+    pub pins: Arc<dyn Pins>,
     /// Keeps content.
     pub objects: Arc<dyn Objects>,
     /// Reads content from a blocking thread.

@@ -28,6 +28,9 @@ pub(crate) struct Args {
     /// Print one JSON document on standard output
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// Do not show diff and log in a pager
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
     /// What to do
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -78,7 +81,9 @@ directory before `sandbar apply`. Not contained: network, other directories, cre
 Examples:
   sandbar diff fix
   sandbar diff fix --stat
-  sandbar diff fix --patch | git apply --check")]
+  sandbar diff fix --patch | git apply --check
+
+On a terminal diff and log go through a pager: $SANDBAR_PAGER, else $PAGER, else less.")]
     Diff {
         /// Name, id prefix, or @
         #[arg(default_value = "@")]

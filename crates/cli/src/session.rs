@@ -62,11 +62,21 @@ pub(crate) fn environment() -> Vec<(String, String)> {
 /// the process at once: what is on disk is safe at every moment.
 fn watch_interrupts(cancel: Cancel) {
     tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
+        if pressed().await {
             cancel.cancel();
         }
-        if tokio::signal::ctrl_c().await.is_ok() {
+        if pressed().await {
             std::process::exit(130);
         }
     });
+}
+
+/// Waits for a Ctrl-C that is meant for this process, not for a pager.
+async fn pressed() -> bool {
+    loop {
+        let pressed = tokio::signal::ctrl_c().await.is_ok();
+        if !pressed || !crate::output::paged::is_paging() {
+            return pressed;
+        }
+    }
 }

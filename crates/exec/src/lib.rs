@@ -42,6 +42,7 @@ mod wire;
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
+mod pager;
 
 #[cfg(target_os = "linux")]
 pub use environment::GIT_VARIABLES;
@@ -52,6 +53,8 @@ pub use linux::{Processes, init};
 
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{Processes, init};
+
+pub use pager::Pager;
 
 /// The variable that names the plan to a command in its sandbox.
 pub const PLAN_VARIABLE: &str = "SANDBAR_PLAN";

@@ -10,6 +10,7 @@ use sandbar_domain::resource::Root;
 use sandbar_domain::{Change, Code, Entry, Hash, RelPath};
 use sandbar_ports::git::Contents;
 use sandbar_ports::objects::{Collected, Live, Objects, StoreHealth};
+use sandbar_ports::pins::{Pin, Pins, ShareRequest, Sharing};
 use sandbar_ports::progress::Stage;
 use sandbar_ports::workspace::{
     Assemble, Capture, Captured, Create, Created, Restore, Restored, Workspaces,
@@ -20,7 +21,7 @@ use crate::data::DataDir;
 use crate::objects::{self, ObjectStore};
 use crate::scan::{CacheFile, Scan, scan};
 use crate::sys;
-use crate::workspace::{assemble, create, place, restore};
+use crate::workspace::{assemble, create, pins, place, restore};
 
 /// Files, object store and workspaces of one data directory.
 #[derive(Debug, Clone)]
@@ -183,6 +184,34 @@ impl Workspaces for FsEngine {
 
     async fn places(&self) -> PortResult<Vec<PathBuf>> {
         self.blocking(|inner| place::places(&inner.data)).await
+    }
+}
+
+#[async_trait]
+impl Pins for FsEngine {
+    async fn share(&self, request: ShareRequest) -> PortResult<Sharing> {
+        self.writing(move |inner| pins::share(&inner.data, &request))
+            .await
+    }
+
+    async fn pin(&self, request: Pin) -> PortResult<()> {
+        self.writing(move |inner| pins::pin(&inner.data, &request))
+            .await
+    }
+
+    async fn unpin(&self, place: PathBuf) -> PortResult<()> {
+        self.writing(move |inner| pins::unpin(&inner.data, &place))
+            .await
+    }
+
+    async fn pins_of(&self, place: PathBuf) -> PortResult<Option<(PathBuf, bool)>> {
+        self.blocking(move |inner| pins::pins_of(&inner.data, &place))
+            .await
+    }
+
+    async fn sweep(&self, holder: PathBuf, dry_run: bool) -> PortResult<Vec<PathBuf>> {
+        self.blocking(move |inner| pins::sweep(&inner.data, &holder, dry_run))
+            .await
     }
 }
 

@@ -8,8 +8,9 @@ use sandbar_ports::git::Checkout;
 use crate::open::{Scope, open};
 use crate::{reading, refs};
 
-/// Hashes HEAD, all refs but Sandbar's own, and what tells one version of the
-/// index from another.
+/// Hashes HEAD, all refs but Sandbar's own, what tells one version of the
+/// index from another, and the names of the packs: while a repack is at work
+/// objects move, and some could be met at neither place.
 pub(crate) fn fingerprint(checkout: &Checkout, scope: Scope) -> PortResult<Hash> {
     let repository = open(&checkout.root, scope)?;
     let mut hasher = Hasher::new();
@@ -19,6 +20,13 @@ pub(crate) fn fingerprint(checkout: &Checkout, scope: Scope) -> PortResult<Hash>
         hasher.update(reference.name.as_bytes());
         hasher.update(b" ");
         hasher.update(reference.target.text().as_bytes());
+    }
+    for name in reading::names(&checkout.common_dir.join("objects/pack"))? {
+        // A pack that is being written has no name yet.
+        if name.ends_with(".pack") {
+            hasher.update(b"\0");
+            hasher.update(name.as_bytes());
+        }
     }
     hasher.update(b"\0index");
     for part in reading::stamp(&repository.index_path())

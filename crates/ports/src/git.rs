@@ -134,8 +134,9 @@ pub struct PrivateRequest {
     pub root: Root,
     /// The sandbox directory, for the pool and borrowed objects.
     pub place: PathBuf,
-    /// Whether files can be hard-linked from the repository to the sandbox.
-    pub linkable: bool,
+    /// Where the objects of the repository are pinned, if they are borrowed
+    /// and not taken along (STR-1).
+    pub pins: Option<PathBuf>,
     /// What was copied, with stats.
     pub files: Vec<CopiedFile>,
     /// Keep remotes usable for pushing.
@@ -158,6 +159,8 @@ pub struct Clean {
 pub struct PrivateGit {
     /// The parts of `<root>/.git`.
     pub parts: Vec<Part>,
+    /// The parts of the directory of pins.
+    pub pins: Vec<Part>,
     /// Binds the in-place view needs: `(what, where)`.
     pub binds: Vec<(PathBuf, PathBuf)>,
     /// What a person should know, such as filters that are missing.

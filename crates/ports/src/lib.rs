@@ -11,6 +11,7 @@ pub mod error;
 pub mod exec;
 pub mod git;
 pub mod objects;
+pub mod pins;
 pub mod progress;
 pub mod rules;
 pub mod store;

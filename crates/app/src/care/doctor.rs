@@ -84,6 +84,7 @@ impl Sandbar {
                 message: "no plan knows this sandbox directory: `sandbar gc` removes it".into(),
             });
         }
+        self.look_at_pins(&places, &mut findings).await?;
         let count = |number: usize| u64::try_from(number).expect("a count fits 64 bits");
         Ok(Doctor {
             views: self.parts.runner.probe().await,
@@ -93,6 +94,37 @@ impl Sandbar {
             objects,
             findings,
         })
+    }
+
+    async fn look_at_pins(
+        &self,
+        places: &[PathBuf],
+        findings: &mut Vec<Finding>,
+    ) -> PortResult<()> {
+        for place in places {
+            if let Some((dir, false)) = self.parts.pins.pins_of(place.clone()).await? {
+                findings.push(Finding {
+                    kind: "pins_gone",
+                    subject: dir.display().to_string(),
+                    message: format!(
+                        "the git objects that the sandbox in {} borrows are gone: bring the repository back to where it was",
+                        place.display()
+                    ),
+                });
+            }
+        }
+        for holder in self.holders().await? {
+            for dir in self.parts.pins.sweep(holder, true).await? {
+                findings.push(Finding {
+                    kind: "stray_pins",
+                    subject: dir.display().to_string(),
+                    message:
+                        "these pins belong to a sandbox that is gone: `sandbar gc` removes them"
+                            .into(),
+                });
+            }
+        }
+        Ok(())
     }
 
     async fn look_at_plans(

@@ -35,7 +35,7 @@ pub struct GcRequest {
 pub struct GcReport {
     /// Ended plans whose checkpoints were dropped.
     pub plans: Vec<String>,
-    /// Sandbox directories that were removed.
+    /// Sandbox directories that were removed, and pins of such.
     pub places: Vec<PathBuf>,
     /// Objects.
     pub objects: Collected,
@@ -77,6 +77,10 @@ impl Sandbar {
         if !busy {
             self.drop_orphans(present, &places, request, &mut report)
                 .await?;
+            for holder in self.holders().await? {
+                let stray = self.parts.pins.sweep(holder, request.dry_run).await?;
+                report.places.extend(stray);
+            }
         }
         if !request.dry_run {
             // What was stored since the plans were read may be about to be
@@ -109,7 +113,7 @@ impl Sandbar {
     /// Removes a root that a clean-up did not come to, under its conditions.
     async fn clean_left_over(&self, plan: &PlanRecord, sandbox: &SandboxRecord) -> PortResult<()> {
         if plan.plan.mark.state != PlanState::Applied {
-            return self.clean(sandbox).await;
+            return self.clean_for_good(sandbox).await;
         }
         let all = self.parts.store.checkpoints(plan.plan.id).await?;
         let newest = all

@@ -5,5 +5,5 @@ mod real;
 mod system;
 
 #[cfg(all(feature = "fs", feature = "git", feature = "exec", feature = "store"))]
-pub use real::{Opening, configure, data_dir, init, open, open_existing, views};
+pub use real::{Opening, Pager, configure, data_dir, init, open, open_existing, views};
 pub use system::{RandomIds, SystemClock};

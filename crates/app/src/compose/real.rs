@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sandbar_domain::Code;
+pub use sandbar_exec::Pager;
 use sandbar_exec::Processes;
 use sandbar_fs::target::FsTargets;
 use sandbar_fs::{FsEngine, files};
@@ -103,6 +104,7 @@ fn compose(
 ) -> Sandbar {
     let parts = Parts {
         workspaces: Arc::new(engine.clone()),
+        pins: Arc::new(engine.clone()),
         objects: Arc::new(engine.clone()),
         contents: Arc::new(engine.clone()),
         targets: Arc::new(FsTargets::new(Arc::new(engine), data)),

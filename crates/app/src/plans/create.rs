@@ -141,6 +141,7 @@ impl Sandbar {
         options: &BaseOptions,
         place: &std::path::Path,
     ) -> PortResult<(Created, PrivateGit, Arc<dyn GitRules>)> {
+        let pins = self.pins_for(checkout, place).await?;
         for _ in 0..ATTEMPTS {
             let before = self.parts.git.fingerprint(checkout.clone()).await?;
             let request = RulesRequest {
@@ -154,7 +155,7 @@ impl Sandbar {
                 checkout: checkout.clone(),
                 root: created.root.clone(),
                 place: place.to_path_buf(),
-                linkable: true,
+                pins: pins.clone(),
                 files: created.files.clone(),
                 allow_push: false,
                 clean: options
@@ -163,6 +164,7 @@ impl Sandbar {
                     .map(|start| asked_for(start, &created, &*rules)),
             };
             let mut private = self.parts.git.private(request).await?;
+            self.pin(place, pins.clone(), &mut private).await?;
             let assemble = Assemble {
                 dest: place.join("r").join(GIT_DIR),
                 pool: Some(pool(place)),

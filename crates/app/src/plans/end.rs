@@ -39,7 +39,7 @@ impl Sandbar {
         let plan = self.lay_down(&plan, PlanEvent::Discard).await?;
         if let Some(sandbox) = live
             && self.config.cleanup() == Cleanup::OnTerminal
-            && let Err(error) = self.clean(&sandbox).await
+            && let Err(error) = self.clean_for_good(&sandbox).await
         {
             (self.around.say)(&format!("failed to {error}; `sandbar gc` tries again"));
         }
@@ -113,6 +113,13 @@ impl Sandbar {
         }
         self.clean(sandbox).await?;
         Ok(None)
+    }
+
+    /// Removes the root of a sandbox that is never made again, and its pins
+    /// in the person's repository; the files of its checkpoints stay.
+    pub(crate) async fn clean_for_good(&self, sandbox: &SandboxRecord) -> PortResult<()> {
+        self.clean(sandbox).await?;
+        self.parts.pins.unpin(sandbox.place.clone()).await
     }
 
     /// Removes the root of a sandbox; its checkpoints stay.

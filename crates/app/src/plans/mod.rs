@@ -9,6 +9,7 @@ mod find;
 mod locate;
 mod look;
 mod mark;
+mod pins;
 mod rollback;
 mod run;
 mod steps;

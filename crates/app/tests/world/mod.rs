@@ -19,7 +19,8 @@ use sandbar::{
 };
 use sandbar_testkit::memory::disk::What;
 use sandbar_testkit::memory::{
-    FixedClock, MemDisk, MemGit, MemObjects, MemRunner, MemStore, MemTargets, MemWorkspaces, SeqIds,
+    FixedClock, MemDisk, MemGit, MemObjects, MemPins, MemRunner, MemStore, MemTargets,
+    MemWorkspaces, SeqIds,
 };
 
 /// The real root.
@@ -65,6 +66,7 @@ impl World {
         let workspaces = MemWorkspaces::new(&disk, &objects, data).expect("a data directory");
         let parts = Parts {
             workspaces: Arc::new(workspaces),
+            pins: Arc::new(MemPins),
             objects: Arc::new(objects.clone()),
             contents: Arc::new(objects.clone()),
             targets: Arc::new(targets),

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use sandbar::domain::{Change, Entry, Kind};
 use sandbar::ports::PortResult;
-use sandbar::{PlanReport, Sandbar, patch};
+use sandbar::{DiffReport, PlanReport, Sandbar, patch};
 use serde_json::json;
 
+use crate::output::paged::Paged;
 use crate::output::style::{BAD, DIM, GOOD, NAME, PLACE};
-use crate::output::{bytes, document, human, print, raw};
+use crate::output::{document, human, print};
 
 /// `sandbar plan list`.
 pub(crate) async fn plans(sandbar: &Sandbar, json: bool) -> PortResult<u8> {
@@ -52,39 +53,63 @@ pub(crate) async fn status(
     Ok(0)
 }
 
+/// How a command that may print much shows it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shown {
+    /// As one document.
+    pub(crate) json: bool,
+    /// Straight out, on a terminal too.
+    pub(crate) no_pager: bool,
+}
+
 /// `sandbar diff`.
 pub(crate) async fn diff(
     sandbar: &Sandbar,
     plan: &str,
     cwd: &Path,
-    json: bool,
+    shown: Shown,
     stat: bool,
 ) -> PortResult<u8> {
     let report = sandbar.diff(plan, cwd).await?;
-    if json {
+    if shown.json {
         document(&document::diff(&report));
         return Ok(0);
     }
+    // Opened only now: a failure is no matter for a pager.
+    let mut out = Paged::open(shown.no_pager);
+    let result = show(sandbar, &report, stat, &mut out).await;
+    out.finish();
+    result.map(|()| 0)
+}
+
+async fn show(
+    sandbar: &Sandbar,
+    report: &DiffReport,
+    stat: bool,
+    out: &mut Paged,
+) -> PortResult<()> {
     for (_, set) in &report.boundaries {
         for change in set.changes() {
             let old = content(sandbar, change.old).await?;
             let new = content(sandbar, change.new).await?;
-            if stat {
-                print(&stat_line(change, &old, &new));
-                continue;
-            }
-            let text = patch::patch(change, &old, &new);
-            if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
-                bytes(&coloured(&text));
+            let reading = if stat {
+                out.print(&stat_line(change, &old, &new))
             } else {
-                raw(&text);
+                let text = patch::patch(change, &old, &new);
+                match out.is_for_people() {
+                    true => out.bytes(&coloured(&text)),
+                    false => out.raw(&text),
+                }
+            };
+            if !reading {
+                return Ok(());
             }
         }
         if stat {
-            print(&format!("{NAME}{}{NAME:#}\n", human::amount(set.counts())));
+            out.print(&format!("{NAME}{}{NAME:#}\n", human::amount(set.counts())));
         }
     }
-    Ok(0)
+    Ok(())
 }
 
 async fn content(sandbar: &Sandbar, entry: Option<Entry>) -> PortResult<Vec<u8>> {
@@ -137,13 +162,15 @@ fn coloured(patch: &[u8]) -> Vec<u8> {
 }
 
 /// `sandbar log`.
-pub(crate) async fn log(sandbar: &Sandbar, plan: &str, cwd: &Path, json: bool) -> PortResult<u8> {
+pub(crate) async fn log(sandbar: &Sandbar, plan: &str, cwd: &Path, shown: Shown) -> PortResult<u8> {
     let (plan, entries) = sandbar.log(plan, cwd).await?;
-    if json {
+    if shown.json {
         document(&document::log(&plan, &entries));
-    } else {
-        print(&human::log(&entries));
+        return Ok(0);
     }
+    let mut out = Paged::open(shown.no_pager);
+    out.print(&human::log(&entries));
+    out.finish();
     Ok(0)
 }
 

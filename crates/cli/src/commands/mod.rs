@@ -21,7 +21,7 @@ pub(crate) async fn dispatch(args: Args) -> Result<u8, Failure> {
 }
 
 async fn run(args: Args) -> PortResult<u8> {
-    let json = args.json;
+    let (json, no_pager) = (args.json, args.no_pager);
     let cwd = crate::args::cwd().map_err(|error| {
         PortError::new(Code::PathNotFound, "find the current directory").with_source(error)
     })?;
@@ -58,8 +58,14 @@ async fn run(args: Args) -> PortResult<u8> {
             plan,
             stat,
             patch: _,
-        } => look::diff(&sandbar, &plan, &cwd, json, stat).await,
-        Command::Log { plan } => look::log(&sandbar, &plan, &cwd, json).await,
+        } => {
+            let shown = look::Shown { json, no_pager };
+            look::diff(&sandbar, &plan, &cwd, shown, stat).await
+        }
+        Command::Log { plan } => {
+            let shown = look::Shown { json, no_pager };
+            look::log(&sandbar, &plan, &cwd, shown).await
+        }
         Command::Checkpoint { plan, message } => {
             run::checkpoint(&sandbar, &plan, message, &cwd, json).await
         }

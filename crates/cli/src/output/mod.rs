@@ -2,6 +2,7 @@
 
 pub(crate) mod document;
 pub(crate) mod human;
+pub(crate) mod paged;
 pub(crate) mod style;
 pub(crate) mod time;
 

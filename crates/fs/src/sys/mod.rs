@@ -30,7 +30,7 @@ pub use volume::{Volume, volume_of};
 pub use write::{
     append, chmod_fd, chown_at, clone_into, create_new, exchange, link, make_dir, remove_dir,
     remove_file, rename, rename_new, set_times_at, set_times_fd, start_writeback, symlink,
-    sync_dir, sync_file, write_all, write_at,
+    sync_dir, sync_file, sync_volume, write_all, write_at,
 };
 
 /// The error of one system call.

@@ -79,6 +79,12 @@ pub fn sync_dir(dir: impl AsFd) -> Result<(), Errno> {
     change("fsync-dir", || rustix::fs::fsync(&dir))
 }
 
+/// Makes everything on the volume of an open directory durable. A failure is
+/// final.
+pub fn sync_volume(dir: impl AsFd) -> Result<(), Errno> {
+    change("sync-volume", || rustix::fs::syncfs(&dir))
+}
+
 /// Asks the kernel to begin writing a range back, without waiting. Only a
 /// hint: what fails shows in the fsync that follows.
 pub fn start_writeback(fd: impl AsFd, offset: u64, length: u64) {

@@ -14,6 +14,9 @@ use crate::files;
 use crate::scan::unsupported;
 use crate::sys::{self, Dir, Errno, Listing, Type, at, fail};
 
+/// More copies than these are made durable by one call for the whole volume.
+const FEW: usize = 256;
+
 /// Makes a directory of parts; see the port.
 pub(crate) fn assemble(request: &Assemble) -> PortResult<()> {
     let shown = request.dest.display();
@@ -40,6 +43,7 @@ fn fill(request: &Assemble, holder: &Dir, name: &std::ffi::OsStr) -> PortResult<
             Some(sys::open_dir(path).map_err(at("open", path.display()))?)
         }
     };
+    let mut copied = Vec::new();
     for part in &request.parts {
         request.cancel.check()?;
         match part {
@@ -58,11 +62,12 @@ fn fill(request: &Assemble, holder: &Dir, name: &std::ffi::OsStr) -> PortResult<
                         return Ok(());
                     }
                     put(&dest, to, rel, |dir, new| {
-                        link_or_copy(from, name, dir, new, rel)?;
-                        match &pool {
-                            Some(pool) => keep(dir, new, pool, rel),
-                            None => Ok(()),
+                        let is_copy = link_or_copy(from, name, dir, new, rel)?;
+                        let Some(pool) = &pool else { return Ok(()) };
+                        if is_copy {
+                            copied.push(name_of(rel.as_str()));
                         }
+                        keep(dir, new, pool, rel)
                     })
                 };
                 tree(from, except, &request.cancel, &mut each, &dest, to)?;
@@ -70,7 +75,26 @@ fn fill(request: &Assemble, holder: &Dir, name: &std::ffi::OsStr) -> PortResult<
         }
     }
     if let (Some(pool), Some(path)) = (&pool, &request.pool) {
-        sys::sync_dir(pool).map_err(at("make durable", path.display()))?;
+        sync_copies(pool, &copied)
+            .and_then(|()| sys::sync_dir(pool))
+            .map_err(at("make durable", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Makes the content of files in the pool durable that are no links to files
+/// which are durable elsewhere.
+fn sync_copies(pool: &Dir, names: &[String]) -> Result<(), Errno> {
+    if names.len() > FEW {
+        return sys::sync_volume(pool);
+    }
+    for name in names {
+        match sys::open_readable(pool, &**name) {
+            Ok((file, _)) => sys::sync_file(file)?,
+            // The original went before it was copied.
+            Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno),
+        }
     }
     Ok(())
 }

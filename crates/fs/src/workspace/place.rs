@@ -8,13 +8,15 @@ use sandbar_domain::Code;
 use sandbar_domain::resource::Root;
 use sandbar_ports::{PortError, PortResult};
 
+use super::pins;
 use super::remove::remove_tree;
 use crate::data::DataDir;
 use crate::files;
 use crate::names;
 use crate::sys::{self, Dir, Errno, Listing, Type, at, fail};
 
-/// The only name in a place that outlives its root: the pool (STR-9).
+/// What outlives the root in a place, besides the note of its pins: the pool
+/// (STR-9).
 const POOL: &[u8] = b"o";
 
 /// Resolves a directory; see the port.
@@ -103,13 +105,14 @@ pub(crate) fn places(data: &DataDir) -> PortResult<Vec<PathBuf>> {
         .collect())
 }
 
-/// Removes a place with all in it.
+/// Removes a place with all in it, and first its pins.
 pub(crate) fn remove(data: &DataDir, place: &Path) -> PortResult<()> {
     let name = place_name(data, place)?;
+    pins::unpin(data, place)?;
     remove_tree(&data.sub("s")?, name, place)
 }
 
-/// Removes what is in a place but its pool.
+/// Removes what is in a place but its pool and its pins.
 pub(crate) fn retire(data: &DataDir, place: &Path) -> PortResult<()> {
     let name = place_name(data, place)?;
     let dir: Dir = match data.sub("s")?.child(name) {
@@ -122,7 +125,8 @@ pub(crate) fn retire(data: &DataDir, place: &Path) -> PortResult<()> {
         .map_err(at("list", place.display()))?;
     for entry in entries {
         let is_dir = entry.kind == Type::Directory;
-        if is_dir && entry.name.to_bytes() == POOL {
+        let name = entry.name.to_bytes();
+        if is_dir && name == POOL || !is_dir && name == pins::NOTE.as_bytes() {
             continue;
         }
         let shown = place.join(&*entry.name.to_string_lossy());
@@ -131,7 +135,7 @@ pub(crate) fn retire(data: &DataDir, place: &Path) -> PortResult<()> {
     Ok(())
 }
 
-fn place_name<'p>(data: &DataDir, place: &'p Path) -> PortResult<&'p [u8]> {
+pub(super) fn place_name<'p>(data: &DataDir, place: &'p Path) -> PortResult<&'p [u8]> {
     let name = place.file_name().map(std::ffi::OsStr::as_encoded_bytes);
     match (place.parent(), name) {
         (Some(parent), Some(name)) if parent == data.places() && is_place_name(name) => Ok(name),

@@ -45,7 +45,8 @@ pub(crate) fn link_back(pool: &Path, root: &Dir, dir: &RelPath) -> PortResult<()
             Ok(_) | Err(Errno::NOENT) => continue,
             Err(errno) => return Err(fail("stat", pool.join(name).display(), errno)),
         }
-        link_or_copy(&holder, name, &found.dir, found.name, &rel)?;
+        // A copy need not be durable: the pool is.
+        let _copied = link_or_copy(&holder, name, &found.dir, found.name, &rel)?;
     }
     Ok(())
 }

@@ -86,33 +86,34 @@ pub(super) fn copy(
     Ok(())
 }
 
-/// Links one immutable file, or clones it, or copies it.
+/// Links one immutable file, or clones it, or copies it. Says whether a new
+/// file was made, whose content is not durable yet.
 pub(super) fn link_or_copy(
     from: &Dir,
     name: &str,
     dir: &Dir,
     to: &str,
     shown: &RelPath,
-) -> PortResult<()> {
+) -> PortResult<bool> {
     match sys::link(from, name, dir, to) {
-        Ok(()) | Err(Errno::EXIST) => return Ok(()),
+        Ok(()) | Err(Errno::EXIST) => return Ok(false),
         // Removed meanwhile, as by a repack of the repository.
-        Err(Errno::NOENT) => return Ok(()),
+        Err(Errno::NOENT) => return Ok(false),
         // Another file system, too many links, not ours to link, or none at
         // all on this file system.
         Err(Errno::XDEV | Errno::MLINK | Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP) => {}
         Err(errno) => return Err(fail("link", shown, errno)),
     }
     let (fd, seen) = match sys::open_readable(from, name) {
-        Err(Errno::NOENT) => return Ok(()),
+        Err(Errno::NOENT) => return Ok(false),
         other => other.map_err(at("read", shown))?,
     };
     let new = create(dir, to, first_mode(&seen)).map_err(at("write", shown))?;
     if sys::clone_into(&new, &fd).is_ok() {
         like_original(&new, dir, to, &seen).map_err(at("finish", shown))?;
-        return Ok(());
+        return Ok(true);
     }
     drop(new);
     sys::remove_file(dir, to).map_err(at("write", shown))?;
-    copy(from, name, dir, to, shown)
+    copy(from, name, dir, to, shown).map(|()| true)
 }

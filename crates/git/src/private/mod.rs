@@ -107,11 +107,9 @@ pub(crate) fn private(request: &PrivateRequest, scope: Scope) -> PortResult<Priv
         made.parts
             .push(Part::Write(rel("index")?, index.to_bytes()?));
     }
-    objects::add(
-        &checkout.common_dir.join("objects"),
-        "objects",
-        &mut made.parts,
-    )?;
+    let objects = checkout.common_dir.join("objects");
+    objects::add(request, &objects, "objects", &mut made)?;
+    objects::show_pins(request, &mut made)?;
     modules::add(request, &mut made)?;
     Ok(made)
 }

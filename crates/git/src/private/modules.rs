@@ -61,11 +61,8 @@ fn module(
     let config = config::of_bytes(&bytes, &wish)?;
     made.parts
         .push(Part::Write(rel(&format!("{to}/config"))?, config));
-    objects::add(
-        &from.join("objects"),
-        &format!("{to}/objects"),
-        &mut made.parts,
-    )?;
+    let objects = format!("{to}/objects");
+    objects::add(request, &from.join("objects"), &objects, made)?;
     group(
         request,
         &from.join("modules"),

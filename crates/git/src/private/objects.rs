@@ -1,12 +1,17 @@
 //! The objects of a private git directory: links to those of the repository
-//! and of everything it borrows from, so that the result stands alone.
+//! and of everything it borrows from, so that the result stands alone. Where
+//! no links can be made to it, the links are made beside the originals, and
+//! the private git directory borrows from them: whatever the repository
+//! prunes, the links keep.
 
 use std::collections::HashSet;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use sandbar_ports::PortResult;
+use sandbar_domain::Code;
+use sandbar_ports::git::{PrivateGit, PrivateRequest};
 use sandbar_ports::workspace::Part;
+use sandbar_ports::{PortError, PortResult};
 
 use super::rel;
 use crate::reading;
@@ -15,18 +20,56 @@ use crate::reading;
 /// replacing, so that it cannot be shared by links.
 const EXCEPT: &[&str] = &["info", "pack/multi-pack-index", "pack/multi-pack-index.d"];
 
-/// Adds all objects of the object directory `from`.
-pub(super) fn add(from: &Path, to: &str, parts: &mut Vec<Part>) -> PortResult<()> {
-    parts.push(Part::Copy {
+/// Adds all objects of the object directory `from`: as links, or, where they
+/// are pinned, as one more place to look for objects.
+pub(super) fn add(
+    request: &PrivateRequest,
+    from: &Path,
+    to: &str,
+    made: &mut PrivateGit,
+) -> PortResult<()> {
+    made.parts.push(Part::Copy {
         from: from.join("info/commit-graph"),
         to: rel(&format!("{to}/info/commit-graph"))?,
     });
+    let parts = match &request.pins {
+        None => &mut made.parts,
+        Some(pins) => {
+            // Without a directory there git complains, with none to borrow too.
+            made.pins.push(Part::Directory(rel(to)?));
+            let mut line = pins.join(to).into_os_string().into_vec();
+            line.push(b'\n');
+            let list = rel(&format!("{to}/info/alternates"))?;
+            made.parts.push(Part::Write(list, line));
+            &mut made.pins
+        }
+    };
     for from in with_borrowed(from)? {
         parts.push(Part::Link {
             from,
             to: rel(to)?,
             except: EXCEPT.iter().map(|name| (*name).to_owned()).collect(),
         });
+    }
+    Ok(())
+}
+
+/// Prepares the place at which the in-place view shows the pins: there the
+/// real path of the repository leads into the sandbox.
+pub(super) fn show_pins(request: &PrivateRequest, made: &mut PrivateGit) -> PortResult<()> {
+    let Some(pins) = &request.pins else {
+        return Ok(());
+    };
+    let git_dir = request.checkout.root.join(".git");
+    if let Ok(inside) = pins.strip_prefix(&git_dir) {
+        let text = inside.to_str().ok_or_else(|| {
+            PortError::new(
+                Code::RepositoryRefused,
+                format!("pin objects in {}: not UTF-8", pins.display()),
+            )
+        })?;
+        made.parts.push(Part::Directory(rel(text)?));
+        made.binds.push((pins.clone(), pins.clone()));
     }
     Ok(())
 }

@@ -341,7 +341,7 @@ pub fn sandbox_with(
             inode: fs::metadata(&root).unwrap().ino(),
         },
         place: home,
-        linkable: true,
+        pins: None,
         files: files.clone(),
         allow_push,
         clean: None,
