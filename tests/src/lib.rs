@@ -13,5 +13,6 @@ pub mod fixture;
 pub mod foreign;
 pub mod harness;
 pub mod judge;
+pub mod mount;
 pub mod product;
 pub mod trace;

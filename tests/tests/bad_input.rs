@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use sandbar_tests::account::Account;
 use sandbar_tests::fixture::Repository;
 use sandbar_tests::foreign::{command, git, sh, text};
+use sandbar_tests::mount::Mount;
 use sandbar_tests::product::{Done, World};
 use sandbar_tests::{fixture, judge};
 
@@ -224,26 +225,6 @@ fn a_target_that_cannot_be_written_is_found_before_the_first_write() {
     sh(root, "chmod u+w src");
     drop(run(&["apply", "n"]).expect(0));
     assert_eq!(sh(root, "cat src/new.txt"), "y\n");
-}
-
-/// A small file system mounted for one test.
-struct Mount(PathBuf);
-
-impl Mount {
-    fn at(dir: &Path, options: &str) -> Self {
-        let line = ["-t", "tmpfs", "-o", options, "tmpfs"];
-        text(command(Path::new("/"), "mount").args(line).arg(dir));
-        Self(dir.to_owned())
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let _ = command(Path::new("/"), "umount")
-            .arg("--lazy")
-            .arg(&self.0)
-            .status();
-    }
 }
 
 // conformance: BAD-13

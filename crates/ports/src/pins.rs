@@ -57,8 +57,8 @@ pub enum Sharing {
         /// How much that is.
         bytes: u64,
     },
-    /// Not at all: they are borrowed, and pinned in this directory, which
-    /// does not exist yet.
+    /// Not at all: they are borrowed, and pinned in this directory, which is
+    /// empty yet and noted with the sandbox.
     Pinned {
         /// The directory.
         dir: PathBuf,

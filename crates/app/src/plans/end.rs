@@ -23,6 +23,9 @@ impl Sandbar {
         let plan = self.find_plan(plan, cwd).await?;
         self.refuse_busy(&plan)?;
         let sandbox = self.sandbox_of(&plan).await?;
+        let cleaned = sandbox
+            .clone()
+            .filter(|sandbox| sandbox.state == SandboxState::Cleaned);
         let live = sandbox.filter(|sandbox| sandbox.state == SandboxState::Ready);
         let plan = match &live {
             Some(sandbox) if plan.plan.mark.state.after(PlanEvent::Rework).is_ok() => {
@@ -37,10 +40,14 @@ impl Sandbar {
         };
         self.give_up_applies(&plan).await?;
         let plan = self.lay_down(&plan, PlanEvent::Discard).await?;
-        if let Some(sandbox) = live
-            && self.config.cleanup() == Cleanup::OnTerminal
-            && let Err(error) = self.clean_for_good(&sandbox).await
-        {
+        let dropped = match (live, cleaned) {
+            (Some(sandbox), _) if self.config.cleanup() == Cleanup::OnTerminal => {
+                self.clean_for_good(&sandbox).await
+            }
+            (_, Some(sandbox)) => self.parts.pins.unpin(sandbox.place).await,
+            _ => Ok(()),
+        };
+        if let Err(error) = dropped {
             (self.around.say)(&format!("failed to {error}; `sandbar gc` tries again"));
         }
         Ok(plan)

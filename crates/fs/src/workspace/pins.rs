@@ -44,15 +44,21 @@ pub(crate) fn share(data: &DataDir, request: &ShareRequest) -> PortResult<Sharin
     let (Some(holder), false) = (&request.holder, bytes <= request.small) else {
         return Ok(Sharing::Copied { bytes });
     };
-    let pins = holder.join("sandbar/pins");
-    let can = files::make_dirs(&pins, 0o755).is_ok()
-        && sys::open_dir(&pins).is_ok_and(|pins| sample.links_into(&pins));
+    let name = tag(data) + &String::from_utf8_lossy(name);
+    let dir = holder.join("sandbar/pins").join(name);
+    // Tried in the directory itself, so that nothing is left that is not noted.
+    note(&request.place, &dir)?;
+    let can = files::make_dirs(&dir, 0o755).is_ok()
+        && sys::open_dir(&dir).is_ok_and(|dir| sample.links_into(&dir));
     if !can {
-        tidy(&pins);
+        unpin(data, &request.place)?;
         return Ok(Sharing::Copied { bytes });
     }
-    let dir = pins.join(tag(data) + &String::from_utf8_lossy(name));
     Ok(Sharing::Pinned { dir, bytes })
+}
+
+fn note(place: &Path, dir: &Path) -> PortResult<()> {
+    files::write_atomic(&place.join(NOTE), dir.as_os_str().as_bytes(), 0o600)
 }
 
 /// Makes the pins of a place; see the port.
@@ -64,7 +70,7 @@ pub(crate) fn pin(data: &DataDir, request: &Pin) -> PortResult<()> {
         cancel,
     } = request;
     check(data, place, dir)?;
-    files::write_atomic(&place.join(NOTE), dir.as_os_str().as_bytes(), 0o600)?;
+    note(place, dir)?;
     let pins = dir.parent().expect("its shape was checked");
     files::make_dirs(pins, 0o755)?;
     let holder = sys::open_dir(pins).map_err(at("open", pins.display()))?;
