@@ -87,7 +87,8 @@ pub struct Effect {
 /// Everything that one change leads to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Impact {
-    /// What is affected, children before parents.
+    /// What is affected, children before parents; then the siblings that the
+    /// change stops at, then what is contained in a changed mode.
     pub effects: Vec<Effect>,
     /// The virtual resources to evaluate again, each once, parents of what
     /// manifests them before children.
@@ -101,7 +102,8 @@ pub struct Impact {
 
 impl Graph {
     /// Reports what changes lead to, in lifecycle order (CHG-1). Cost follows
-    /// what is affected, not the size of the graph (CHG-2).
+    /// what is affected, not the size of the graph (CHG-2). A virtual resource
+    /// stands for all that manifests it.
     pub fn impact(&self, touched: &[(Node, Touch)], identities: &mut dyn Identities) -> Impact {
         let mut pass = Cascade {
             graph: self,
@@ -110,15 +112,24 @@ impl Graph {
             queued: HashMap::new(),
             done: HashSet::new(),
             told: HashSet::new(),
+            stops: Vec::new(),
             depths: HashMap::new(),
         };
         for (node, _) in touched {
-            pass.enqueue(*node, What::Changed, *node);
+            if !self.is_virtual(node.0) {
+                pass.enqueue(*node, What::Changed, *node);
+            }
+            for (manifestation, _) in self.manifestations(*node) {
+                pass.enqueue(manifestation, What::Check, *node);
+            }
         }
         while let Some((_, Reverse(id))) = pass.queue.pop() {
             if let Some(node) = self.node(id) {
                 pass.look(node, identities);
             }
+        }
+        for (node, what, because) in std::mem::take(&mut pass.stops) {
+            pass.tell(node, what, because);
         }
         for (node, _) in touched.iter().filter(|(_, touch)| *touch == Touch::Mode) {
             for below in self.descendants(*node).skip(1) {
@@ -138,6 +149,8 @@ struct Cascade<'a> {
     queued: HashMap<Node, (What, Node)>,
     done: HashSet<Node>,
     told: HashSet<Node>,
+    /// Siblings that the change stops at, unless it comes to them otherwise.
+    stops: Vec<(Node, What, Node)>,
     depths: HashMap<Node, u32>,
 }
 
@@ -202,23 +215,16 @@ impl Cascade<'_> {
                     Coherence::Transparent if shared == Some(Coherence::Transparent) => {
                         self.enqueue(sibling, What::Check, node);
                     }
-                    Coherence::Transparent => self.tell_sibling(sibling, What::Check, node),
-                    Coherence::Cached => self.tell_sibling(sibling, What::Refresh, node),
+                    Coherence::Transparent => self.stops.push((sibling, What::Check, node)),
+                    Coherence::Cached => self.stops.push((sibling, What::Refresh, node)),
                     Coherence::Independent(_) => {
-                        self.tell_sibling(sibling, What::Invalidate, node);
+                        self.stops.push((sibling, What::Invalidate, node));
                     }
                 }
             }
         }
         for parent in graph.parents(node) {
             self.enqueue(parent, What::Status, node);
-        }
-    }
-
-    /// Notes a sibling that the change stops at, unless it was changed itself.
-    fn tell_sibling(&mut self, node: Node, what: What, because: Node) {
-        if !self.queued.contains_key(&node) {
-            self.tell(node, what, because);
         }
     }
 
