@@ -9,14 +9,13 @@
     reason = "tests inspect real trees with foreign means"
 )]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 
-use sandbar_tests::fixture::{self, Repository};
-use sandbar_tests::foreign::sh;
-use sandbar_tests::product::{Done, World};
-use sandbar_tests::{judge, trace};
+use sandbar_tests::harness::count::Count;
+use sandbar_tests::harness::scene::Scene;
+use sandbar_tests::product::Done;
+use sandbar_tests::trace;
 
 /// How many effects the apply of this scene has from its preflight on. A change
 /// here is a change of what apply does to the disk: look at it before taking
@@ -27,151 +26,15 @@ const EFFECTS: usize = 80;
 /// More than the scan ever has.
 const SCAN: usize = 40;
 
-/// Each kind of operation once.
-const WORK: &str = "
-    sed -i 's/^line 7$/line seven/' a.txt
-    chmod +x b.txt
-    rm -r src
-    mkdir -p new/deep
-    echo n > new/deep/n.txt
-    ln -s b.txt new/link
-    rm kind; ln -s a.txt kind
-    ln -sf b.txt link
-    rm dir.txt; mkdir dir.txt; echo inner > dir.txt/inner
-";
-
-type Contents = BTreeMap<String, String>;
-
-/// A plan that is ready to be applied, and what must come of it.
-struct Scene {
-    world: World,
-    repo: Repository,
-    old: Contents,
-    new: Contents,
-    git: judge::Manifest,
-}
-
-impl Scene {
-    fn new() -> Self {
-        let (world, repo) = (World::new(), fixture::small());
-        let root = repo.root();
-        sh(
-            root,
-            "echo kind > kind; ln -s a.txt link; echo d > dir.txt; git add -A; git commit -qm more
-             echo 'not committed' >> a.txt; echo untracked > mine.txt",
-        );
-        world.run(root, "k", WORK);
-        let old = judge::contents(root);
-        let new = judge::contents(&world.sandbox(root, "k"));
-        let git = judge::manifest(&root.join(".git"));
-        Self {
-            world,
-            repo,
-            old,
-            new,
-            git,
-        }
+/// Kills apply around one effect; says whether there was such an effect.
+fn kill(scene: &Scene, number: usize, side: &str) -> bool {
+    let point = format!("{number}:{side}");
+    let done = Done::of(scene.apply().env("SANDBAR_CRASH_AT", point));
+    match done.code {
+        None => true,
+        Some(0) => false,
+        Some(_) => panic!("{}{}", done.stdout, done.stderr),
     }
-
-    fn root(&self) -> &Path {
-        self.repo.root()
-    }
-
-    fn state(&self) -> String {
-        let status = self.world.json(self.root(), &["status", "k"]);
-        status["plan"]["state"]
-            .as_str()
-            .expect("a state")
-            .to_owned()
-    }
-
-    /// Prepares an apply that leaves the sandbox: cleaning up is many effects,
-    /// in no order, on nothing that anybody needs.
-    fn apply(&self) -> Command {
-        let mut command = self.world.command(self.root(), &["apply", "k"]);
-        command.env("SANDBAR_SANDBOX_CLEANUP", "manual");
-        command
-    }
-
-    /// Kills apply around one effect; says whether there was such an effect.
-    fn kill(&self, number: usize, side: &str) -> bool {
-        let point = format!("{number}:{side}");
-        let done = Done::of(self.apply().env("SANDBAR_CRASH_AT", point));
-        match done.code {
-            None => true,
-            Some(0) => false,
-            Some(_) => panic!("{}{}", done.stdout, done.stderr),
-        }
-    }
-
-    /// Judges the tree right after a kill.
-    fn assert_whole(&self, at: &str) {
-        for (path, now) in judge::contents(self.root()) {
-            let sides = [self.old.get(&path), self.new.get(&path)];
-            assert!(
-                sides.contains(&Some(&now)),
-                "{at}: {path} is neither old nor new: {now}"
-            );
-        }
-    }
-
-    /// Recovers, and judges the end.
-    fn recover(&self, at: &str) {
-        drop(self.world.ok(self.root(), &["recover"]));
-        let now = judge::contents(self.root());
-        let state = self.state();
-        match state.as_str() {
-            "applied" => assert_eq!(now, self.new, "{at}"),
-            "review" => assert_eq!(now, self.old, "{at}"),
-            other => panic!("{at}: the plan is {other}"),
-        }
-        let git = self
-            .git
-            .difference(&judge::manifest(&self.root().join(".git")));
-        assert!(
-            git.is_empty(),
-            "{at}: the git directory changed:\n{}",
-            git.join("\n")
-        );
-        if state == "applied" {
-            self.assert_displaced_kept(at);
-        }
-        let again = judge::manifest(self.root());
-        drop(self.world.ok(self.root(), &["recover"]));
-        again.assert_same(&judge::manifest(self.root()), at);
-        assert_eq!(self.state(), state, "{at}");
-        if state == "review" {
-            drop(self.world.ok(self.root(), &["apply", "k"]));
-            assert_eq!(
-                judge::contents(self.root()),
-                self.new,
-                "{at}: applied again"
-            );
-        }
-    }
-
-    /// Every file that went has its bytes in the keep-aside directory.
-    fn assert_displaced_kept(&self, at: &str) {
-        let kept = sh(&self.world.data(), "find . -type f -exec sha256sum {} +");
-        let kept: BTreeSet<&str> = kept
-            .lines()
-            .filter_map(|line| line.split(' ').next())
-            .collect();
-        for (path, old) in &self.old {
-            let gone = self.new.get(path).is_none_or(|new| hash(new) != hash(old));
-            if let Some(hash) = hash(old).filter(|_| gone) {
-                assert!(
-                    kept.contains(hash),
-                    "{at}: the old bytes of {path} are lost"
-                );
-            }
-        }
-    }
-}
-
-fn hash(word: &str) -> Option<&str> {
-    word.strip_prefix("file ")
-        .or_else(|| word.strip_prefix("executable "))
 }
 
 fn names(log: &Path) -> Vec<String> {
@@ -183,31 +46,37 @@ fn names(log: &Path) -> Vec<String> {
 
 /// Every fourth effect, from `first`: four tests share the work.
 fn quarter(first: usize) {
-    let (mut bad, mut killed) = (Vec::new(), 0);
+    let mut count = Count::new("crash", format!("apply-{first}"));
+    let mut scene = Scene::new();
     for number in (first..=SCAN + EFFECTS).step_by(4) {
         for side in ["before", "after"] {
             let at = format!("killed {side} effect {number}");
-            // A thread of its own, so that every bad point is named, not only
-            // the first.
-            let point = std::thread::Builder::new().name(at.clone()).spawn({
-                let at = at.clone();
-                move || {
-                    let scene = Scene::new();
-                    let reached = scene.kill(number, side);
-                    scene.assert_whole(&at);
-                    scene.recover(&at);
-                    reached
-                }
-            });
-            match point.expect("a thread").join() {
-                Ok(reached) => killed += usize::from(reached),
-                Err(_) => bad.push(at),
+            let reached = kill(&scene, number, side);
+            if reached {
+                count.point();
+            }
+            count.found(&at, scene.half_way());
+            let (state, bad) = scene.recovered();
+            let fresh = state == "applied" || !bad.is_empty();
+            count.found(&at, bad);
+            if !reached {
+                return finish(count);
+            }
+            // What is all old again is good for the next kill.
+            if fresh {
+                scene = Scene::new();
+            } else if number % 16 == first {
+                count.found(&at, scene.applied_again());
+                scene = Scene::new();
             }
         }
     }
-    assert!(bad.is_empty(), "{}", bad.join("\n"));
-    // Two sides of a quarter of them.
-    assert!(killed >= EFFECTS / 2, "only {killed} kills");
+    panic!("apply has more than {} effects", SCAN + EFFECTS);
+}
+
+/// Two sides of a quarter of them.
+fn finish(count: Count) {
+    count.finish(EFFECTS as u64 / 2);
 }
 
 // conformance: APL-9 partial: kills of apply on one file system; power loss

@@ -71,6 +71,24 @@ impl Scene {
         }
     }
 
+    /// Makes a scene of a plain directory with few files.
+    pub fn plain() -> Self {
+        let (world, repo) = (World::new(), fixture::directory());
+        let work = "echo more >> a.txt; echo n > n.txt; rm b.txt";
+        world.run(repo.root(), PLAN, work);
+        let old = tree::read(repo.root());
+        let new = tree::read(&world.sandbox(repo.root(), PLAN));
+        let around = around(&world.data());
+        Self {
+            world,
+            repo,
+            old,
+            new,
+            git: BTreeMap::new(),
+            around,
+        }
+    }
+
     /// Returns the real root.
     pub fn root(&self) -> &Path {
         self.repo.root()

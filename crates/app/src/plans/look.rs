@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use sandbar_domain::change::Counts;
+use sandbar_domain::plan::PlanState;
 use sandbar_domain::resource::Resource;
 use sandbar_domain::{Change, ChangeSet, Code, Hash};
 use sandbar_ports::store::{CheckpointRecord, PlanRecord, SandboxRecord, SandboxState};
@@ -174,7 +175,8 @@ impl Sandbar {
     }
 
     /// Returns base tree and present tree: scanned while there is a root, else
-    /// that of the newest checkpoint.
+    /// that of the newest checkpoint. Of a discarded plan the checkpoint says
+    /// it: a crash may have left half a root.
     async fn ends(
         &self,
         plan: &PlanRecord,
@@ -182,7 +184,8 @@ impl Sandbar {
         warnings: &mut Vec<String>,
     ) -> PortResult<Ends> {
         let base = self.base_of(sandbox).await?.tree;
-        if sandbox.state == SandboxState::Ready {
+        let dropped = plan.plan.mark.state == PlanState::Discarded;
+        if sandbox.state == SandboxState::Ready && !dropped {
             let captured = self.capture_tree(sandbox).await?;
             for (path, reason) in captured.tally.unsupported {
                 warnings.push(format!("not part of the result: {path}: {reason}"));
