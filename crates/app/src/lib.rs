@@ -19,8 +19,10 @@ mod plans;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use apply::{ApplyReport, ApplyRequest, Conflict, Outcome, Resulting};
-pub use care::{Doctor, Finding, GcReport, GcRequest, Recovered};
+pub use apply::{ApplyReport, ApplyRequest, Conflict, Outcome, Resulting, UndoRequest};
+pub use care::{
+    Displacer, Doctor, Finding, GcReport, GcRequest, KeptItem, KeptRequest, Recovered, Restored,
+};
 pub use config::Config;
 pub use parts::Parts;
 pub use plans::{

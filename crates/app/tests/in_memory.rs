@@ -131,6 +131,8 @@ async fn apply(sandbar: &Sandbar, name: &str) -> Result<ApplyReport, PortError> 
     let request = ApplyRequest {
         plan: name.into(),
         cwd: here(),
+        paths: Vec::new(),
+        resources: Vec::new(),
         dry_run: false,
         resulting: Resulting::Uncommitted,
         onto_current: false,

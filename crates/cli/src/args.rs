@@ -127,10 +127,36 @@ Examples:
   sandbar apply fix
   sandbar apply fix --commit -m 'Fix the parser'
   sandbar apply fix --branch review/fix
+  sandbar apply fix -- src docs/guide.md     # a part; the rest stays in the plan
 
 Your own uncommitted changes are never overwritten: what both sides changed is merged
-if it is text and does not overlap, else nothing is written and the exit code is 3.")]
+if it is text and does not overlap, else nothing is written and the exit code is 3.
+`sandbar undo` takes an apply back; `sandbar kept` finds what it replaced.")]
     Apply(ApplyArgs),
+    /// Take back what was applied; your own later edits stay
+    #[command(after_help = "\
+Examples:
+  sandbar undo fix --dry-run
+  sandbar undo fix
+
+Everything that was applied since the last undo goes: files, modes, deletions come back
+as they were, and a branch that `--commit` or `--branch` moved goes back if it still is
+where it was put. What you changed since is merged if it is text and does not overlap,
+else nothing is written, each path is named, and the exit code is 3. The plan is in review
+again: go on inside it, or apply it again.")]
+    Undo {
+        /// Name, id prefix, or @
+        plan: String,
+        /// Print what would be done, write nothing
+        #[arg(long)]
+        dry_run: bool,
+        /// Undo although HEAD is on another branch now
+        #[arg(long)]
+        onto_current: bool,
+    },
+    /// Find, print and copy out what applies, undos and rollbacks displaced
+    #[command(subcommand)]
+    Kept(KeptCommand),
     /// Drop a plan; its checkpoints stay for a while
     #[command(after_help = "Example:\n  sandbar discard fix")]
     Discard {
@@ -150,6 +176,14 @@ if it is text and does not overlap, else nothing is written and the exit code is
         now: bool,
     },
     /// Complete or undo what a killed process left
+    #[command(after_help = "\
+Example:
+  sandbar recover
+
+An apply, undo or rollback that was cut short is completed if it had been decided, else
+taken back; each file is wholly old or wholly new meanwhile. A second call changes nothing.
+Every mutating command does the same first. What each state means, and where displaced
+bytes are: docs/when-an-apply-failed.md")]
     Recover,
     /// Show every setting, its value, and where it comes from
     Config,
@@ -223,6 +257,66 @@ pub(crate) struct ApplyArgs {
     /// Commit paths under filters, and where signing is required, unsigned
     #[arg(long)]
     pub(crate) allow_filters: bool,
+    /// Apply to this resource only, by path or id (can be repeated)
+    #[arg(long, value_name = "R")]
+    pub(crate) resource: Vec<String>,
+    /// Apply these paths only, a directory with all below it; the rest stays in the plan
+    #[arg(last = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+/// Kept bytes.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeptCommand {
+    /// List what is kept, oldest first
+    #[command(after_help = "\
+Examples:
+  sandbar kept list
+  sandbar kept list fix --json
+
+Kept bytes stay as long as their plan lives and 30 days (sandbox.retention) after it was
+applied or discarded; then `sandbar gc` may take them, or at once with `gc --now`.")]
+    List {
+        /// Name, id prefix, or @ (all plans if absent)
+        plan: Option<String>,
+    },
+    /// Print what is kept of one file, exactly
+    #[command(after_help = "\
+Examples:
+  sandbar kept show 12.0
+  sandbar kept show fix src/a.rs
+  sandbar kept show fix src/a.rs --checkpoint 3 > a-as-in-checkpoint-3.rs")]
+    Show {
+        /// An id of `kept list`, or a plan
+        #[arg(value_name = "ID|PLAN")]
+        what: String,
+        /// With a plan: where the file was
+        path: Option<PathBuf>,
+        /// Take it from a checkpoint of the plan instead
+        #[arg(long, value_name = "CKPT", requires = "path")]
+        checkpoint: Option<String>,
+    },
+    /// Copy what is kept to a new place; nothing is ever overwritten
+    #[command(after_help = "\
+Examples:
+  sandbar kept restore 12.0                      # to ./NAME.kept-12.0
+  sandbar kept restore fix src/a.rs --to /tmp/a.rs
+  sandbar kept restore fix --to fix-before       # everything, into a new directory
+
+To take a whole apply back use `sandbar undo`.")]
+    Restore {
+        /// An id of `kept list`, or a plan
+        #[arg(value_name = "ID|PLAN")]
+        what: String,
+        /// With a plan: where the file was (everything if absent)
+        path: Option<PathBuf>,
+        /// Take it from a checkpoint of the plan instead
+        #[arg(long, value_name = "CKPT", requires = "path")]
+        checkpoint: Option<String>,
+        /// Where to; must not exist
+        #[arg(long, value_name = "FILE")]
+        to: Option<PathBuf>,
+    },
 }
 
 /// Plans.

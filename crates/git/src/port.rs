@@ -128,6 +128,11 @@ impl GitState for GixGit {
             .await
     }
 
+    async fn may_unland(&self, checkout: Checkout, landing: Landing) -> PortResult<()> {
+        self.blocking(move |scope| landing::may_unland(&checkout, &landing, scope))
+            .await
+    }
+
     async fn unland(&self, checkout: Checkout, landing: Landing) -> PortResult<()> {
         self.blocking(move |scope| landing::unland(&checkout, &landing, scope))
             .await

@@ -67,6 +67,11 @@ pub trait GitState: Send + Sync {
     /// Moves the refs and index entries of a prepared landing; idempotent.
     async fn land(&self, checkout: Checkout, landing: Landing) -> PortResult<()>;
 
+    /// Says whether a landing can be taken back: each ref is where it was put,
+    /// or back already, and nothing is checked out that would go. Errors:
+    /// `head_moved`, `git_locked`.
+    async fn may_unland(&self, checkout: Checkout, landing: Landing) -> PortResult<()>;
+
     /// Takes a landing back; idempotent.
     async fn unland(&self, checkout: Checkout, landing: Landing) -> PortResult<()>;
 }

@@ -5,6 +5,7 @@
 //! records the durable intent between `stage` and `execute`. Every function
 //! is idempotent: after a crash the same call, with the same job, goes on.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -57,8 +58,24 @@ pub trait Targets: Send + Sync {
     async fn sweep(&self, job: Job) -> PortResult<()>;
 
     /// Ends an executed job: removes what was staged and not needed, makes
-    /// the kept bytes durable, and returns what is kept.
+    /// the kept bytes durable, and returns what is kept. Of `sources`, the
+    /// names of files that came back are removed: those bytes are displaced no
+    /// more.
     async fn settle(&self, job: Job) -> PortResult<Vec<Kept>>;
+
+    /// Lists the displaced files and symlinks that lie in a job, whatever
+    /// became of it; none when it is gone. Reads no content, writes nothing.
+    async fn kept(&self, job: Job) -> PortResult<Vec<KeptFile>>;
+
+    /// Returns the bytes of a displaced file, or the target of a symlink: from
+    /// where it is kept if it still matches its hash there, else from the
+    /// content store. Errors: `kept_gone`.
+    async fn read_out(&self, what: Takeout) -> PortResult<Vec<u8>>;
+
+    /// Copies the same to `to`, durably, with mode and times where it is kept;
+    /// missing directories above are made. Errors: `kept_gone`; `exists` when
+    /// something is at `to`, which stays.
+    async fn copy_out(&self, what: Takeout, to: PathBuf) -> PortResult<()>;
 
     /// Removes the directory of a job that is over, with all it keeps, once
     /// retention has ended (STR-9). What is gone already is fine. Errors:
@@ -85,6 +102,10 @@ pub struct Job {
     pub dir: PathBuf,
     /// What to do, in order; the index names the slot in `dir`.
     pub ops: Vec<PathOp>,
+    /// For operations, by index, that bring back what an earlier job keeps:
+    /// where that is. The very file comes back, with all it has, where it can
+    /// be linked; else its content does.
+    pub sources: BTreeMap<usize, PathBuf>,
     /// Where progress goes.
     pub progress: Arc<dyn Progress>,
     /// Set by Ctrl-C; looked at in `stage` only.
@@ -118,4 +139,28 @@ pub struct Kept {
     /// The content hash of what is kept, which differs from `entry` only
     /// where another writer came first.
     pub hash: Hash,
+}
+
+/// A displaced file or symlink that lies in a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptFile {
+    /// The index of the operation that displaced it.
+    pub index: usize,
+    /// Where it was.
+    pub path: RelPath,
+    /// What the operation expected it to be.
+    pub entry: Entry,
+    /// Where its bytes are now.
+    pub at: PathBuf,
+    /// How many there are.
+    pub size: u64,
+}
+
+/// Displaced or stored content that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Takeout {
+    /// What it is.
+    pub entry: Entry,
+    /// Where it is kept, if it is.
+    pub at: Option<PathBuf>,
 }

@@ -112,6 +112,7 @@ fn a_command_in_a_sandbox_changes_the_sandbox_and_an_apply_the_rest() {
             root,
             dir: kept.expect("a place").dir.join("job"),
             ops,
+            sources: Default::default(),
             progress: Arc::new(Silent),
             cancel: Cancel::new(),
         };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use sandbar_domain::apply::{
-    Decision, Facts, Observed, Warning, paths_to_observe, plan_ops, triage,
+    Decision, Facts, Observed, Present, Warning, paths_to_observe, plan_ops, triage,
 };
 use sandbar_domain::merge::merge3;
 use sandbar_domain::resource::{ResourceType, Root};
@@ -62,6 +62,21 @@ impl Sandbar {
             .targets
             .observe(root.clone(), paths.clone())
             .await?;
+        let there = paths.into_iter().zip(found).collect();
+        self.judge(kind, changes, &there).await
+    }
+
+    /// Compares changes with what is there, and merges what can be merged.
+    pub(super) async fn judge(
+        &self,
+        kind: ResourceType,
+        changes: &[Change],
+        there: &Present,
+    ) -> PortResult<Decision> {
+        let (paths, found) = there
+            .iter()
+            .map(|(path, entry)| (path.clone(), *entry))
+            .unzip();
         let observed = Observed::new(paths, found);
         let facts = Facts {
             checkout: kind == ResourceType::GitCheckout,

@@ -1,23 +1,21 @@
-//! Carrying a decision out, and going on with it after a crash.
+//! `apply`: freeze, decide, and hand over to the journal entry that carries
+//! the decision out.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use sandbar_domain::apply::{PathOp, decode_ops, encode_ops};
-use sandbar_domain::journal::{JournalKind, Phase, Recovery};
+use sandbar_domain::journal::JournalKind;
 use sandbar_domain::plan::{PlanEvent, PlanState};
 use sandbar_domain::resource::{Resource, ResourceType, Root};
 use sandbar_domain::{Change, Code, Hash};
 use sandbar_ports::git::{Checkout, Landfall, Landing, LandingRequest};
-use sandbar_ports::store::{
-    JournalQuery, JournalRecord, JournalStep, PlanMark, PlanRecord, SandboxRecord,
-};
-use sandbar_ports::target::{Executed, Job, KeptPlace, RootLock};
+use sandbar_ports::store::{JournalQuery, PlanRecord, SandboxRecord};
+use sandbar_ports::target::RootLock;
 use sandbar_ports::{PortError, PortResult};
 
 use super::decide::{describe, warn};
-use super::payload::{Payload, VERSION};
-use super::report::{ApplyReport, ApplyRequest, Conflict, Outcome, Resulting};
+use super::part::Part;
+use super::payload::{Payload, SavedHead};
+use super::report::{ApplyReport, ApplyRequest, Outcome, Resulting};
 use crate::Sandbar;
 use crate::config::Cleanup;
 
@@ -36,6 +34,7 @@ impl Sandbar {
         self.refuse_busy(&plan)?;
         let sandbox = self.live_sandbox(&plan).await?;
         self.refuse_elsewhere(&request, &plan, &sandbox)?;
+        refuse_commit_of_a_part(&request, &plan)?;
         let resource = self.resource_of(&sandbox).await?;
         if request.dry_run {
             let plan_state = self.capture_state(&sandbox).await?;
@@ -44,6 +43,8 @@ impl Sandbar {
                 .await;
         }
         let plan = self.take_up(&plan, PlanEvent::Apply).await?;
+        // Another process may have applied a part before this one drove it.
+        let sandbox = self.live_sandbox(&plan).await?;
         let attempt = self.attempt(&request, &plan, &sandbox, &resource).await;
         match attempt {
             Ok((mut report, tree)) => {
@@ -68,7 +69,8 @@ impl Sandbar {
                 // Before the intent nothing was written, and the plan can rest.
                 // After it, only the journal may move the plan: `recover` will.
                 if self.is_settled(&plan).await {
-                    let _ = self.lay_down(&plan, PlanEvent::ApplyRefused).await;
+                    let event = self.refusal(&plan).await?;
+                    let _ = self.lay_down(&plan, event).await;
                 }
                 Err(error)
             }
@@ -77,7 +79,7 @@ impl Sandbar {
 
     /// Takes the lock of a root, waiting for other applies: they are short,
     /// and the decision is made under the lock, on what they left.
-    async fn lock_root(&self, root: &Root) -> PortResult<Box<dyn RootLock>> {
+    pub(super) async fn lock_root(&self, root: &Root) -> PortResult<Box<dyn RootLock>> {
         let mut waited = Duration::ZERO;
         loop {
             match self.parts.targets.lock(root.clone()).await {
@@ -95,7 +97,8 @@ impl Sandbar {
         }
     }
 
-    async fn is_settled(&self, plan: &PlanRecord) -> bool {
+    /// Says whether no entry of a plan is open.
+    pub(crate) async fn is_settled(&self, plan: &PlanRecord) -> bool {
         let entries = self
             .parts
             .store
@@ -116,8 +119,12 @@ impl Sandbar {
         self.checkout_for(request, sandbox, &resource).await?;
         let base = self.base_of(sandbox).await?.tree;
         let (changes, _) = self.changes_to_apply(base, result).await?;
-        let decision = self.decide(&resource.root, resource.kind, &changes).await?;
+        let part = self.part_of(request, sandbox, &resource, changes)?;
+        let decision = self
+            .decide(&resource.root, resource.kind, &part.changes)
+            .await?;
         let mut report = empty(plan, resource, Outcome::DryRun);
+        report.rest = part.paths_of_rest();
         match decision.ops() {
             Ok(ops) => report.ops = ops.to_vec(),
             Err(conflicts) => {
@@ -147,9 +154,11 @@ impl Sandbar {
         let checkout = self.checkout_for(request, sandbox, resource).await?;
         let base = self.base_of(sandbox).await?.tree;
         let (changes, nested) = self.changes_to_apply(base, state.tree).await?;
+        let part = self.part_of(request, sandbox, resource, changes)?;
+        let Part { changes, rest } = &part;
         let onto_tree = !matches!(request.resulting, Resulting::Branch(..));
         let decision = match onto_tree {
-            true => self.decide(&resource.root, resource.kind, &changes).await?,
+            true => self.decide(&resource.root, resource.kind, changes).await?,
             false => Default::default(),
         };
         let mut report = empty(plan.clone(), resource.clone(), Outcome::Applied);
@@ -160,17 +169,19 @@ impl Sandbar {
             )
         }));
         report.already = decision.already.clone();
+        report.rest = part.paths_of_rest();
         let ops = match decision.ops() {
             Ok(ops) => ops.to_vec(),
             Err(conflicts) => {
                 report.conflicts = conflicts.iter().map(describe).collect();
                 report.outcome = Outcome::Conflict;
-                report.plan = self.lay_down(plan, PlanEvent::ApplyRefused).await?;
+                let event = self.refusal(plan).await?;
+                report.plan = self.lay_down(plan, event).await?;
                 return Ok((report, state.tree));
             }
         };
         let landing = self
-            .landing(request, sandbox, checkout.as_ref(), &changes)
+            .landing(request, sandbox, checkout.as_ref(), changes)
             .await?;
         if let Some(checkout) = &checkout
             && landing.is_none()
@@ -193,7 +204,19 @@ impl Sandbar {
             .targets
             .preflight(resource.root.clone(), common, ops.clone())
             .await?;
-        let entry = self.open_entry(plan, resource, kept, landing, &ops).await?;
+        let payload = Payload {
+            landing: landing.map(Into::into),
+            head: checkout.as_ref().map(SavedHead::of),
+            rest: !rest.is_empty(),
+            rebase: match rest.is_empty() {
+                true => None,
+                false => Some(self.base_after(sandbox, changes).await?),
+            },
+            ..Payload::on(&resource.root)
+        };
+        let entry = self
+            .open_entry(JournalKind::Apply, plan, &ops, &kept, payload)
+            .await?;
         let report = self.carry_out(entry, plan, ops, report).await?;
         Ok((report, state.tree))
     }
@@ -213,17 +236,8 @@ impl Sandbar {
             }
             return Ok(None);
         }
-        let path = resource.root.path.clone();
-        let found = self.parts.git.discover(path.clone()).await?;
-        let checkout = found
-            .filter(|checkout| checkout.root == path)
-            .ok_or_else(|| {
-                let message = format!(
-                    "apply to {}: it is no git checkout any more",
-                    path.display()
-                );
-                PortError::new(Code::NotARepository, message)
-            })?;
+        let path = &resource.root.path;
+        let checkout = self.checkout_there(resource).await?;
         let detached_moved = checkout.branch.is_none() && checkout.head != sandbox.base_head;
         let moved = checkout.branch != sandbox.base_branch || detached_moved;
         if moved && !request.onto_current && !matches!(request.resulting, Resulting::Branch(..)) {
@@ -242,6 +256,21 @@ impl Sandbar {
             return Err(PortError::new(Code::HeadMoved, message));
         }
         Ok(Some(checkout))
+    }
+
+    /// Returns what git says of a checkout, which it must still be.
+    pub(super) async fn checkout_there(&self, resource: &Resource) -> PortResult<Checkout> {
+        let path = &resource.root.path;
+        let found = self.parts.git.discover(path.clone()).await?;
+        found
+            .filter(|checkout| checkout.root == *path)
+            .ok_or_else(|| {
+                let message = format!(
+                    "apply to {}: it is no git checkout any more",
+                    path.display()
+                );
+                PortError::new(Code::NotARepository, message)
+            })
     }
 
     async fn landing(
@@ -274,405 +303,40 @@ impl Sandbar {
         };
         self.parts.git.prepare_landing(request).await.map(Some)
     }
-
-    async fn open_entry(
-        &self,
-        plan: &PlanRecord,
-        resource: &Resource,
-        kept: KeptPlace,
-        landing: Option<Landing>,
-        ops: &[PathOp],
-    ) -> PortResult<JournalRecord> {
-        // Known before anything is staged, so that a sweep knows the slots.
-        let stored = self.parts.objects.put(vec![encode_ops(ops)]).await?;
-        let id = self.parts.names().journal();
-        let payload = Payload {
-            root: resource.root.path.clone(),
-            device: resource.root.device,
-            inode: resource.root.inode,
-            job: kept.dir.join(id.to_string()),
-            landing: landing.map(Into::into),
-        };
-        let entry = JournalRecord {
-            id,
-            sequence: 0,
-            version: VERSION,
-            kind: JournalKind::Apply,
-            phase: Phase::Staging,
-            plan: plan.plan.id,
-            owner: Some(self.parts.runner.owner()),
-            ops: stored.first().copied(),
-            payload: payload.encode()?,
-        };
-        self.parts.store.open_journal(entry).await
-    }
-
-    /// Stages, decides durably, executes, settles. The root lock is held.
-    async fn carry_out(
-        &self,
-        entry: JournalRecord,
-        plan: &PlanRecord,
-        ops: Vec<PathOp>,
-        mut report: ApplyReport,
-    ) -> PortResult<ApplyReport> {
-        let payload = Payload::decode(entry.version, &entry.payload)?;
-        let job = self.job(&payload, ops);
-        let staged = async {
-            self.parts.targets.stage(job.clone()).await?;
-            self.around.cancel.check()
-        }
-        .await;
-        if let Err(error) = staged {
-            self.parts.targets.sweep(job).await?;
-            self.advance(&entry, Phase::Aborted, entry.ops, None)
-                .await?;
-            return Err(error);
-        }
-        let entry = self
-            .advance(&entry, Phase::Decided, entry.ops, None)
-            .await?;
-        let end = self.roll_forward(&entry, plan, &payload, job).await?;
-        report.outcome = end.outcome;
-        report.plan = end.plan;
-        report.conflicts = end.conflicts;
-        report.warnings.extend(end.warnings);
-        report.kept = end.kept;
-        if report.outcome != Outcome::Applied {
-            report.commits.clear();
-        }
-        Ok(report)
-    }
-
-    fn job(&self, payload: &Payload, ops: Vec<PathOp>) -> Job {
-        Job {
-            root: payload.root(),
-            dir: payload.job.clone(),
-            ops,
-            progress: self.around.progress.clone(),
-            cancel: self.around.cancel.clone(),
-        }
-    }
-
-    /// Executes a decided entry to its end; what fails is taken back.
-    async fn roll_forward(
-        &self,
-        entry: &JournalRecord,
-        plan: &PlanRecord,
-        payload: &Payload,
-        job: Job,
-    ) -> PortResult<End> {
-        let executed = self.parts.targets.execute(job.clone()).await;
-        let failure = match executed {
-            Ok(done) if done.raced.is_empty() && done.failed.is_empty() => {
-                match self.land(payload).await {
-                    Ok(()) => return self.finish(entry, plan, job, done).await,
-                    Err(error) => Failure::from(error),
-                }
-            }
-            Ok(done) => Failure::of(&done),
-            Err(error) => Failure::from(error),
-        };
-        let entry = self.advance(entry, Phase::Undoing, entry.ops, None).await?;
-        self.roll_back(&entry, plan, payload, job, failure).await
-    }
-
-    async fn land(&self, payload: &Payload) -> PortResult<()> {
-        let Some(landing) = payload.landing.clone() else {
-            return Ok(());
-        };
-        let checkout = self.checkout_at(payload).await?;
-        self.parts.git.land(checkout, landing.into()).await
-    }
-
-    async fn unland(&self, payload: &Payload) -> PortResult<()> {
-        let Some(landing) = payload.landing.clone() else {
-            return Ok(());
-        };
-        let checkout = self.checkout_at(payload).await?;
-        self.parts.git.unland(checkout, landing.into()).await
-    }
-
-    async fn checkout_at(&self, payload: &Payload) -> PortResult<Checkout> {
-        self.parts
-            .git
-            .discover(payload.root.clone())
-            .await?
-            .ok_or_else(|| {
-                let message = format!(
-                    "find the checkout at {}: there is none",
-                    payload.root.display()
-                );
-                PortError::new(Code::NotARepository, message)
-            })
-    }
-
-    async fn finish(
-        &self,
-        entry: &JournalRecord,
-        plan: &PlanRecord,
-        job: Job,
-        done: Executed,
-    ) -> PortResult<End> {
-        let kept = self.parts.targets.settle(job.clone()).await?;
-        let to = self.rest(plan, PlanEvent::ApplySucceeded)?;
-        self.advance(
-            entry,
-            Phase::Done,
-            entry.ops,
-            Some((plan.plan.mark.clone(), to.clone())),
-        )
-        .await?;
-        let mut warnings: Vec<String> = done
-            .left
-            .iter()
-            .map(|dir| format!("left the directory {dir}: something else is in it"))
-            .collect();
-        warnings.extend(done.in_place.iter().map(|path| {
-            format!("wrote {path} in place, since it cannot be exchanged: a write at the same moment could be lost")
-        }));
-        let kept = (!kept.is_empty()).then_some(job.dir);
-        Ok(End {
-            outcome: Outcome::Applied,
-            plan: with_mark(plan, to),
-            conflicts: Vec::new(),
-            warnings,
-            kept,
-        })
-    }
-
-    /// Takes back what an entry in `Undoing` did.
-    async fn roll_back(
-        &self,
-        entry: &JournalRecord,
-        plan: &PlanRecord,
-        payload: &Payload,
-        job: Job,
-        failure: Failure,
-    ) -> PortResult<End> {
-        // Each is taken back whether or not the other can be.
-        let unlanded = self.unland(payload).await;
-        let undone = self.parts.targets.undo(job.clone()).await;
-        let stuck = match &undone {
-            Ok(undone) => !undone.failed.is_empty() || unlanded.is_err(),
-            Err(_) => true,
-        };
-        if stuck {
-            let to = match plan.plan.mark.state {
-                PlanState::NeedsAttention => plan.plan.mark.clone(),
-                _ => self.rest(plan, PlanEvent::ApplyStuck)?,
-            };
-            let moved = Some((plan.plan.mark.clone(), to.clone()));
-            self.advance(entry, Phase::NeedsAttention, entry.ops, moved)
-                .await?;
-            let mut conflicts = failure.conflicts;
-            if let Ok(undone) = &undone {
-                conflicts.extend(undone.failed.iter().map(|(path, reason)| Conflict {
-                    path: path.to_string(),
-                    reason: reason.clone(),
-                    kept: Some(job.dir.clone()),
-                }));
-            }
-            let mut warnings = vec![failure.message];
-            for error in [unlanded.err(), undone.err()].into_iter().flatten() {
-                warnings.push(format!("failed to {error}"));
-            }
-            return Ok(End {
-                outcome: Outcome::NeedsAttention,
-                plan: with_mark(plan, to),
-                conflicts,
-                warnings,
-                kept: Some(job.dir),
-            });
-        }
-        let mut conflicts = failure.conflicts;
-        for path in undone.map(|undone| undone.raced).unwrap_or_default() {
-            conflicts.push(Conflict {
-                path: path.to_string(),
-                reason: "changed by another writer during the apply; what it holds now stays"
-                    .into(),
-                kept: Some(job.dir.clone()),
-            });
-        }
-        self.parts.targets.sweep(job).await?;
-        let event = if failure.raced {
-            PlanEvent::ApplyRefused
-        } else {
-            PlanEvent::ApplyFailed
-        };
-        let to = self.rest(plan, event)?;
-        let moved = Some((plan.plan.mark.clone(), to.clone()));
-        self.advance(entry, Phase::Aborted, entry.ops, moved)
-            .await?;
-        if let Some(error) = failure.answer {
-            return Err(error);
-        }
-        let outcome = if failure.raced {
-            Outcome::Conflict
-        } else {
-            Outcome::Failed
-        };
-        let warnings = vec![failure.message];
-        Ok(End {
-            outcome,
-            plan: with_mark(plan, to),
-            conflicts,
-            warnings,
-            kept: None,
-        })
-    }
-
-    /// Goes on with an open entry whose process is dead (APL-9). Returns what
-    /// it came to; `None` if another process settled it first.
-    pub(crate) async fn resume(
-        &self,
-        entry: &JournalRecord,
-        plan: &PlanRecord,
-    ) -> PortResult<Option<Outcome>> {
-        let payload = Payload::decode(entry.version, &entry.payload)?;
-        let _lock = self.lock_root(&payload.root()).await?;
-        let open = self.parts.store.journal(JournalQuery::Open).await?;
-        let Some(entry) = open.into_iter().find(|open| open.id == entry.id) else {
-            return Ok(None);
-        };
-        // Another process may have tried meanwhile: the lock was waited for.
-        let plan = self.parts.store.plan(plan.plan.id).await?;
-        let Some(plan) = &plan else { return Ok(None) };
-        let ops = match entry.ops {
-            Some(hash) => {
-                let bytes = self.parts.objects.get(hash).await?;
-                decode_ops(&bytes).map_err(|error| {
-                    PortError::new(
-                        Code::CorruptObject,
-                        format!("read operations {hash}: {error}"),
-                    )
-                })?
-            }
-            None => Vec::new(),
-        };
-        let job = self.job(&payload, ops);
-        let outcome = match entry.phase.recovery() {
-            Recovery::Nothing => return Ok(None),
-            Recovery::Sweep => {
-                self.parts.targets.sweep(job).await?;
-                let to = self.rest(plan, PlanEvent::ApplyRefused)?;
-                self.advance(
-                    &entry,
-                    Phase::Aborted,
-                    None,
-                    Some((plan.plan.mark.clone(), to)),
-                )
-                .await?;
-                Outcome::Failed
-            }
-            Recovery::RollForward => {
-                self.roll_forward(&entry, plan, &payload, job)
-                    .await?
-                    .outcome
-            }
-            Recovery::RollBack => {
-                let failure = Failure {
-                    message: "an apply that had failed was taken back".into(),
-                    conflicts: Vec::new(),
-                    raced: true,
-                    answer: None,
-                };
-                self.roll_back(&entry, plan, &payload, job, failure)
-                    .await?
-                    .outcome
-            }
-        };
-        Ok(Some(outcome))
-    }
-
-    async fn advance(
-        &self,
-        entry: &JournalRecord,
-        to: Phase,
-        ops: Option<Hash>,
-        plan: Option<(PlanMark, PlanMark)>,
-    ) -> PortResult<JournalRecord> {
-        let now = self.parts.clock.now_ms();
-        let step = JournalStep {
-            id: entry.id,
-            from: entry.phase,
-            to,
-            ops,
-            payload: entry.payload.clone(),
-            // What is parked belongs to nobody, so that anyone may go on with
-            // it: this process too.
-            owner: (to.is_open() && to != Phase::NeedsAttention).then(|| self.parts.runner.owner()),
-            plan: plan.map(|(from, to)| (from, to, now)),
-        };
-        self.parts.store.advance_journal(step).await
-    }
 }
 
-/// How carrying out ended.
-struct End {
-    outcome: Outcome,
-    plan: PlanRecord,
-    conflicts: Vec<Conflict>,
-    warnings: Vec<String>,
-    kept: Option<PathBuf>,
-}
-
-/// Why an executed job must be taken back.
-struct Failure {
-    message: String,
-    conflicts: Vec<Conflict>,
-    raced: bool,
-    /// What to answer with once everything is taken back: an error that says
-    /// more than a report, such as a lock that is held.
-    answer: Option<PortError>,
-}
-
-impl Failure {
-    fn of(done: &Executed) -> Self {
-        let raced = done.raced.iter().map(|path| Conflict {
-            path: path.to_string(),
-            reason: "changed by another writer during the apply".into(),
-            kept: None,
-        });
-        let failed = done.failed.iter().map(|(path, reason)| Conflict {
-            path: path.to_string(),
-            reason: reason.clone(),
-            kept: None,
-        });
-        Self {
-            message: "nothing is left written: what had been written was taken back".into(),
-            conflicts: raced.chain(failed).collect(),
-            raced: done.failed.is_empty(),
-            answer: None,
-        }
+/// Refuses commits where a part is applied as uncommitted changes: which of
+/// them belong to the commit could not be told.
+fn refuse_commit_of_a_part(request: &ApplyRequest, plan: &PlanRecord) -> PortResult<()> {
+    if request.resulting == Resulting::Uncommitted {
+        return Ok(());
     }
-}
-
-impl From<PortError> for Failure {
-    fn from(error: PortError) -> Self {
-        let raced = error.disposition == sandbar_domain::Disposition::Conflict;
-        let message = format!("failed to {error}; what had been written was taken back");
-        Self {
-            message,
-            conflicts: Vec::new(),
-            raced: raced || error.code.exit() == 3,
-            answer: (error.code.exit() == 3).then_some(error),
-        }
+    let name = &plan.plan.name;
+    let refused = |why: &str, hint: String| {
+        let message = format!("commit the result of plan {name}: {why}");
+        Err(PortError::new(Code::CommitRefused, message).with_hint(hint))
+    };
+    if !request.paths.is_empty() {
+        let hint = format!(
+            "bring the part as uncommitted changes: `sandbar apply {name} -- PATH`; or all of it as commits"
+        );
+        return refused("only a part of it was asked for", hint);
     }
+    if plan.plan.mark.state == PlanState::PartiallyApplied {
+        let hint = format!("apply the rest without it, or `sandbar undo {name}` first");
+        return refused("a part of it is applied already, uncommitted", hint);
+    }
+    Ok(())
 }
 
-fn with_mark(plan: &PlanRecord, mark: PlanMark) -> PlanRecord {
-    let mut plan = plan.clone();
-    plan.plan.mark = mark;
-    plan
-}
-
-fn empty(plan: PlanRecord, resource: Resource, outcome: Outcome) -> ApplyReport {
+pub(super) fn empty(plan: PlanRecord, resource: Resource, outcome: Outcome) -> ApplyReport {
     ApplyReport {
         plan,
         resource,
         outcome,
         ops: Vec::new(),
         already: Vec::new(),
+        rest: Vec::new(),
         conflicts: Vec::new(),
         warnings: Vec::new(),
         kept: None,

@@ -6,9 +6,13 @@
 //! that `recover` can complete or undo it after a crash anywhere.
 
 mod decide;
+mod entry;
 mod execute;
+mod part;
 mod payload;
 mod report;
+mod undo;
 
+pub(crate) use part::below_root;
 pub(crate) use payload::Payload;
-pub use report::{ApplyReport, ApplyRequest, Conflict, Outcome, Resulting};
+pub use report::{ApplyReport, ApplyRequest, Conflict, Outcome, Resulting, UndoRequest};

@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use sandbar_domain::Code;
 use sandbar_domain::resource::Root;
-use sandbar_ports::git::Landing;
+use sandbar_domain::{Code, Hash};
+use sandbar_ports::git::{Checkout, Landing};
 use sandbar_ports::{PortError, PortResult};
 use serde::{Deserialize, Serialize};
 
@@ -23,8 +23,68 @@ pub(crate) struct Payload {
     pub(crate) inode: u64,
     /// The directory of the job.
     pub(crate) job: PathBuf,
-    /// Commits to land, if any.
+    /// Commits to land, if any; of an undo, those to take back.
     pub(crate) landing: Option<SavedLanding>,
+    /// What HEAD was on, for a checkout.
+    #[serde(default)]
+    pub(crate) head: Option<SavedHead>,
+    /// Whether a part of the result stays in the plan.
+    #[serde(default)]
+    pub(crate) rest: bool,
+    /// How the base of the sandbox moves with it.
+    #[serde(default)]
+    pub(crate) rebase: Option<Rebase>,
+    /// Of an undo: the entries that it takes back, oldest first.
+    #[serde(default)]
+    pub(crate) undoes: Vec<String>,
+}
+
+/// What HEAD of a checkout is on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SavedHead {
+    /// The full name of its branch; none when detached.
+    pub(crate) branch: Option<String>,
+}
+
+impl SavedHead {
+    /// Remembers it.
+    pub(crate) fn of(checkout: &Checkout) -> Self {
+        Self {
+            branch: checkout.branch.clone(),
+        }
+    }
+}
+
+/// Snapshots that are the base of a sandbox before and after.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Rebase {
+    from: String,
+    to: String,
+}
+
+impl Rebase {
+    /// Moves the base.
+    pub(crate) fn new(from: Hash, to: Hash) -> Self {
+        Self {
+            from: from.to_string(),
+            to: to.to_string(),
+        }
+    }
+
+    /// Returns the base before.
+    pub(crate) fn from(&self) -> PortResult<Hash> {
+        read(&self.from)
+    }
+
+    /// Returns the base after.
+    pub(crate) fn to(&self) -> PortResult<Hash> {
+        read(&self.to)
+    }
+}
+
+fn read(text: &str) -> PortResult<Hash> {
+    text.parse()
+        .map_err(|error| PortError::new(Code::CorruptStore, format!("read {text:?}: {error}")))
 }
 
 /// A landing in stored form.
@@ -37,6 +97,22 @@ pub(crate) struct SavedLanding {
 }
 
 impl Payload {
+    /// Makes the payload of an entry on a root that is to do nothing but its
+    /// operations; its job gets a directory when it is opened.
+    pub(crate) fn on(root: &Root) -> Self {
+        Self {
+            root: root.path.clone(),
+            device: root.device,
+            inode: root.inode,
+            job: PathBuf::new(),
+            landing: None,
+            head: None,
+            rest: false,
+            rebase: None,
+            undoes: Vec::new(),
+        }
+    }
+
     /// Returns the root as it was when the apply began.
     pub(crate) fn root(&self) -> Root {
         Root {

@@ -14,6 +14,11 @@ pub struct ApplyRequest {
     pub plan: String,
     /// The caller's directory.
     pub cwd: PathBuf,
+    /// Only these paths, with all below them: relative to `cwd`, or absolute.
+    /// None: everything.
+    pub paths: Vec<PathBuf>,
+    /// Only these resources, by id or path. None: all.
+    pub resources: Vec<String>,
     /// Decide and print, write nothing.
     pub dry_run: bool,
     /// How the result lands in a checkout.
@@ -22,6 +27,19 @@ pub struct ApplyRequest {
     pub onto_current: bool,
     /// Allow commits of paths under filters and in repositories that sign.
     pub allow_filters: bool,
+}
+
+/// What `undo` is asked to do (APL-11).
+#[derive(Debug, Clone)]
+pub struct UndoRequest {
+    /// The plan.
+    pub plan: String,
+    /// The caller's directory.
+    pub cwd: PathBuf,
+    /// Decide and print, write nothing.
+    pub dry_run: bool,
+    /// Allow HEAD to be on another branch than at the apply.
+    pub onto_current: bool,
 }
 
 /// How a result lands in a checkout (APL-10).
@@ -40,6 +58,10 @@ pub enum Resulting {
 pub enum Outcome {
     /// All new.
     Applied,
+    /// What was asked for is new; the rest stays in the plan.
+    PartiallyApplied,
+    /// What was applied is taken back.
+    Undone,
     /// Nothing was written: conflicts.
     Conflict,
     /// Nothing is left written: a failure was undone.
@@ -51,10 +73,17 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Says whether what was asked for was done.
+    pub fn is_done(self) -> bool {
+        matches!(self, Self::Applied | Self::PartiallyApplied | Self::Undone)
+    }
+
     /// Returns the word of the output contract.
     pub fn word(self) -> &'static str {
         match self {
             Self::Applied => "applied",
+            Self::PartiallyApplied => "partially_applied",
+            Self::Undone => "undone",
             Self::Conflict => "conflict",
             Self::Failed => "failed",
             Self::NeedsAttention => "needs_attention",
@@ -87,6 +116,8 @@ pub struct ApplyReport {
     pub ops: Vec<PathOp>,
     /// Paths where the real tree held the result already.
     pub already: Vec<RelPath>,
+    /// Changed paths that were not asked for and stay in the plan.
+    pub rest: Vec<RelPath>,
     /// What stood in the way.
     pub conflicts: Vec<Conflict>,
     /// What a person should hear.

@@ -57,13 +57,7 @@ impl Sandbar {
         // so whatever is listed here belongs to a plan that is read next.
         let present = self.parts.workspaces.places().await?;
         let plans = self.parts.store.plans().await?;
-        let busy = plans.iter().any(|plan| {
-            let at_work = matches!(
-                plan.plan.mark.state,
-                PlanState::Executing | PlanState::Applying
-            );
-            at_work && plan.plan.mark.owner.is_some()
-        });
+        let busy = plans.iter().any(|plan| plan.plan.mark.owner.is_some());
         let mut live = Live::default();
         let mut places = HashSet::new();
         for plan in plans {
@@ -96,7 +90,8 @@ impl Sandbar {
     }
 
     fn is_over(&self, plan: &PlanRecord, request: GcRequest) -> bool {
-        let ended = plan.plan.mark.state.is_terminal();
+        // One that is driven is being taken back.
+        let ended = plan.plan.mark.state.is_terminal() && plan.plan.mark.owner.is_none();
         let age = self.parts.clock.now_ms().saturating_sub(plan.changed_ms);
         ended && (request.now || age > self.config.retention_ms())
     }
@@ -107,7 +102,7 @@ impl Sandbar {
             Cleanup::OnTerminal => plan.plan.mark.state.is_terminal(),
             Cleanup::Manual => false,
         };
-        ends && sandbox.state == SandboxState::Ready
+        ends && sandbox.state == SandboxState::Ready && plan.plan.mark.owner.is_none()
     }
 
     /// Removes a root that a clean-up did not come to, under its conditions.
@@ -203,11 +198,18 @@ impl Sandbar {
         {
             let Some(ops) = entry.ops else { continue };
             live.objects.insert(ops);
-            if entry.phase.is_open() {
-                let bytes = self.parts.objects.get(ops).await?;
-                for op in decode_ops(&bytes).unwrap_or_default() {
-                    live.objects.extend(contents_of(&op));
-                }
+            // What was displaced is durable as an object, the kept file may
+            // not be; and an undo merges with what was written.
+            let bytes = match self.parts.objects.get(ops).await {
+                Err(_) if !entry.phase.is_open() => continue,
+                bytes => bytes?,
+            };
+            for op in decode_ops(&bytes).unwrap_or_default() {
+                live.objects.extend(contents_of(&op));
+            }
+            let payload = Payload::decode(entry.version, &entry.payload)?;
+            if let Some(rebase) = payload.rebase {
+                self.mark_snapshot(rebase.from()?, live).await?;
             }
         }
         Ok(())

@@ -2,8 +2,10 @@
 
 mod doctor;
 mod gc;
+mod kept;
 mod recover;
 
 pub use doctor::{Doctor, Finding};
 pub use gc::{GcReport, GcRequest};
+pub use kept::{Displacer, KeptItem, KeptRequest, Restored};
 pub use recover::Recovered;

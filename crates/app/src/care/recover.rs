@@ -1,6 +1,7 @@
 //! Settling what dead processes left: open applies first, then plans that
 //! nobody drives any more, then half-made sandboxes (APL-9, STR-9).
 
+use sandbar_domain::journal::JournalKind;
 use sandbar_domain::plan::{PlanEvent, PlanState};
 use sandbar_ports::PortResult;
 use sandbar_ports::store::{JournalQuery, PlanRecord, SandboxState};
@@ -13,6 +14,8 @@ use crate::apply::Outcome;
 pub struct Recovered {
     /// Applies of dead processes: the plan's name and what each came to.
     pub applies: Vec<(String, Outcome)>,
+    /// Undos of dead processes: the plan's name and what each came to.
+    pub undos: Vec<(String, Outcome)>,
     /// Plans whose command lost its owner; they are in review now.
     pub plans: Vec<String>,
     /// Plans whose sandbox was never finished; they are forgotten.
@@ -25,6 +28,7 @@ impl Recovered {
     /// Says whether there was anything to do.
     pub fn is_empty(&self) -> bool {
         self.applies.is_empty()
+            && self.undos.is_empty()
             && self.plans.is_empty()
             && self.abandoned.is_empty()
             && self.open.is_empty()
@@ -53,6 +57,12 @@ impl Sandbar {
         for (plan, outcome) in &report.applies {
             (self.around.say)(&format!(
                 "recovered the apply of plan {plan}: {}",
+                outcome.word()
+            ));
+        }
+        for (plan, outcome) in &report.undos {
+            (self.around.say)(&format!(
+                "recovered the undo of plan {plan}: {}",
                 outcome.word()
             ));
         }
@@ -87,7 +97,10 @@ impl Sandbar {
             };
             let name = plan.plan.name.clone();
             match self.resume(&entry, &plan).await {
-                Ok(Some(outcome)) => report.applies.push((name, outcome)),
+                Ok(Some(outcome)) => match entry.kind {
+                    JournalKind::Apply => report.applies.push((name, outcome)),
+                    JournalKind::Undo => report.undos.push((name, outcome)),
+                },
                 Ok(None) => {}
                 Err(error) => report.open.push((name, format!("failed to {error}"))),
             }
@@ -95,17 +108,36 @@ impl Sandbar {
         // A process that died between taking up a plan and opening an entry
         // wrote nothing: the plan goes back to review.
         for plan in self.parts.store.plans().await? {
-            if plan.plan.mark.state != PlanState::Applying || !self.is_orphan(&plan) {
+            let undone = match plan.plan.mark.state {
+                PlanState::Applying => false,
+                PlanState::Applied | PlanState::PartiallyApplied
+                    if plan.plan.mark.owner.is_some() =>
+                {
+                    true
+                }
+                _ => continue,
+            };
+            if !self.is_orphan(&plan) || !self.is_settled(&plan).await {
                 continue;
             }
-            let entries = self
-                .parts
-                .store
-                .journal(JournalQuery::OfPlan(plan.plan.id))
-                .await?;
-            if entries.iter().all(|entry| !entry.phase.is_open()) {
-                self.lay_down(&plan, PlanEvent::ApplyRefused).await?;
+            if undone {
+                self.drop_half_made(&plan).await?;
+                self.let_go(&plan).await?;
+            } else {
+                let event = self.refusal(&plan).await?;
+                self.lay_down(&plan, event).await?;
                 report.plans.push(plan.plan.name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the root that an undo of a dead process was making again: the
+    /// plan is still applied, and its checkpoints have it all.
+    async fn drop_half_made(&self, plan: &PlanRecord) -> PortResult<()> {
+        for sandbox in self.parts.store.sandboxes(plan.plan.id).await? {
+            if sandbox.state == SandboxState::Restoring {
+                self.clean(&sandbox).await?;
             }
         }
         Ok(())

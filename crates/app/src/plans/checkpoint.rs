@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use sandbar_domain::checkpoint::prune;
-use sandbar_domain::plan::{PlanEvent, PlanState};
+use sandbar_domain::plan::PlanEvent;
 use sandbar_domain::snapshot::Snapshot;
 use sandbar_domain::{ChangeKind, Code};
 use sandbar_ports::store::{
@@ -55,10 +55,8 @@ impl Sandbar {
 
     /// Refuses what must not happen while a command or an apply is at work.
     pub(crate) fn refuse_busy(&self, plan: &PlanRecord) -> PortResult<()> {
-        match (&plan.plan.mark.owner, plan.plan.mark.state) {
-            (Some(owner), PlanState::Executing | PlanState::Applying)
-                if self.parts.runner.is_alive(owner) =>
-            {
+        match &plan.plan.mark.owner {
+            Some(owner) if self.parts.runner.is_alive(owner) => {
                 let name = &plan.plan.name;
                 let message = format!("use plan {name}: process {} drives it", owner.pid);
                 Err(PortError::new(Code::PlanBusy, message))

@@ -57,7 +57,8 @@ impl Sandbar {
         })
     }
 
-    async fn swap(&self, plan: &PlanRecord, to: PlanMark) -> PortResult<PlanRecord> {
+    /// Gives a plan another mark, if it still has the one that is known.
+    pub(crate) async fn swap(&self, plan: &PlanRecord, to: PlanMark) -> PortResult<PlanRecord> {
         let now = self.parts.clock.now_ms();
         self.parts
             .store

@@ -41,14 +41,7 @@ impl Sandbar {
         self.recover_dead().await?;
         let plan = self.find_plan(plan, cwd).await?;
         let sandbox = self.live_sandbox(&plan).await?;
-        let all = self.parts.store.checkpoints(plan.plan.id).await?;
-        let target = find_checkpoint(&all, to).ok_or_else(|| {
-            let message = format!(
-                "find checkpoint {to} of plan {}: there is none",
-                plan.plan.name
-            );
-            PortError::new(Code::CheckpointNotFound, message)
-        })?;
+        let target = &self.checkpoint_named(&plan, to).await?;
         let plan = self.take_up(&plan, PlanEvent::Rework).await?;
         match self.go_back(&plan, &sandbox, target).await {
             Ok(report) => {
@@ -60,6 +53,22 @@ impl Sandbar {
                 Err(error)
             }
         }
+    }
+
+    /// Finds a checkpoint of a plan by number or id.
+    pub(crate) async fn checkpoint_named(
+        &self,
+        plan: &PlanRecord,
+        text: &str,
+    ) -> PortResult<CheckpointRecord> {
+        let all = self.parts.store.checkpoints(plan.plan.id).await?;
+        find_checkpoint(&all, text).cloned().ok_or_else(|| {
+            let message = format!(
+                "find checkpoint {text} of plan {}: there is none",
+                plan.plan.name
+            );
+            PortError::new(Code::CheckpointNotFound, message)
+        })
     }
 
     async fn go_back(

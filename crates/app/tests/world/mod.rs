@@ -12,7 +12,9 @@ use sandbar::domain::apply::PathOp;
 use sandbar::domain::resource::Root;
 use sandbar::domain::{Entry, Kind, RelPath};
 use sandbar::ports::PortResult;
-use sandbar::ports::target::{Executed, Job, Kept, KeptPlace, RootLock, Targets};
+use sandbar::ports::target::{
+    Executed, Job, Kept, KeptFile, KeptPlace, RootLock, Takeout, Targets,
+};
 use sandbar::{
     ApplyReport, ApplyRequest, ExecRequest, Parts, Resulting, RunReport, RunRequest, Sandbar,
     Surroundings,
@@ -150,6 +152,8 @@ impl World {
         let request = ApplyRequest {
             plan: name.into(),
             cwd: REAL.into(),
+            paths: Vec::new(),
+            resources: Vec::new(),
             dry_run: false,
             resulting: Resulting::Uncommitted,
             onto_current: false,
@@ -237,5 +241,17 @@ impl Targets for Jammed {
 
     async fn forget(&self, dir: PathBuf) -> PortResult<()> {
         self.inner.forget(dir).await
+    }
+
+    async fn kept(&self, job: Job) -> PortResult<Vec<KeptFile>> {
+        self.inner.kept(job).await
+    }
+
+    async fn read_out(&self, what: Takeout) -> PortResult<Vec<u8>> {
+        self.inner.read_out(what).await
+    }
+
+    async fn copy_out(&self, what: Takeout, to: PathBuf) -> PortResult<()> {
+        self.inner.copy_out(what, to).await
     }
 }

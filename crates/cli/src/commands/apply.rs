@@ -1,10 +1,10 @@
-//! `apply` and `discard`.
+//! `apply`, `undo` and `discard`.
 
 use std::path::{Path, PathBuf};
 
 use sandbar::domain::Code;
 use sandbar::ports::{PortError, PortResult};
-use sandbar::{ApplyRequest, Outcome, Resulting, Sandbar};
+use sandbar::{ApplyReport, ApplyRequest, Outcome, Resulting, Sandbar, UndoRequest};
 use serde_json::json;
 
 use crate::args::ApplyArgs;
@@ -30,25 +30,36 @@ pub(crate) async fn apply(
     let request = ApplyRequest {
         plan: args.plan,
         cwd,
+        paths: args.paths,
+        resources: args.resource,
         dry_run: args.dry_run,
         resulting,
         onto_current: args.onto_current,
         allow_filters: args.allow_filters,
     };
-    let report = sandbar.apply(request).await?;
+    Ok(show(&sandbar.apply(request).await?, json))
+}
+
+/// `sandbar undo`.
+pub(crate) async fn undo(sandbar: &Sandbar, request: UndoRequest, json: bool) -> PortResult<u8> {
+    Ok(show(&sandbar.undo(request).await?, json))
+}
+
+/// Shows how an apply or undo ended.
+fn show(report: &ApplyReport, json: bool) -> u8 {
     if json {
-        document(&document::apply(&report));
+        document(&document::apply(report));
     } else {
         for warning in &report.warnings {
             anstream::eprintln!("{NOTE}sandbar: {warning}{NOTE:#}");
         }
-        print(&human::apply(&report));
+        print(&human::apply(report));
     }
-    Ok(match report.outcome {
-        Outcome::Applied | Outcome::DryRun => 0,
+    match report.outcome {
+        Outcome::Applied | Outcome::PartiallyApplied | Outcome::Undone | Outcome::DryRun => 0,
         Outcome::Conflict => 3,
         Outcome::Failed | Outcome::NeedsAttention => 1,
-    })
+    }
 }
 
 /// `sandbar discard`.

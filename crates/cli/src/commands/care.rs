@@ -82,6 +82,10 @@ pub(crate) fn recovered(report: &Recovered, json: bool) -> u8 {
                 "plan": plan,
                 "outcome": outcome.word(),
             })).collect::<Vec<_>>(),
+            "undos": report.undos.iter().map(|(plan, outcome)| json!({
+                "plan": plan,
+                "outcome": outcome.word(),
+            })).collect::<Vec<_>>(),
             "plans": report.plans,
             "abandoned": report.abandoned,
             "open": report.open.iter().map(|(plan, reason)| json!({
@@ -95,11 +99,22 @@ pub(crate) fn recovered(report: &Recovered, json: bool) -> u8 {
         let mut text = String::new();
         for (plan, outcome) in &report.applies {
             text += &match outcome {
-                Outcome::Applied => format!("completed the apply of plan {NAME}{plan}{NAME:#}\n"),
+                Outcome::Applied | Outcome::PartiallyApplied => {
+                    format!("completed the apply of plan {NAME}{plan}{NAME:#}\n")
+                }
                 Outcome::NeedsAttention => {
                     format!("the apply of plan {NAME}{plan}{NAME:#} still needs attention\n")
                 }
                 _ => format!("took back the apply of plan {NAME}{plan}{NAME:#}\n"),
+            };
+        }
+        for (plan, outcome) in &report.undos {
+            text += &match outcome {
+                Outcome::Undone => format!("completed the undo of plan {NAME}{plan}{NAME:#}\n"),
+                Outcome::NeedsAttention => {
+                    format!("the undo of plan {NAME}{plan}{NAME:#} still needs attention\n")
+                }
+                _ => format!("took back the undo of plan {NAME}{plan}{NAME:#}: it is applied\n"),
             };
         }
         for plan in &report.plans {
@@ -116,6 +131,7 @@ pub(crate) fn recovered(report: &Recovered, json: bool) -> u8 {
     let stuck = report
         .applies
         .iter()
+        .chain(&report.undos)
         .any(|(_, outcome)| *outcome == Outcome::NeedsAttention);
     u8::from(stuck || !report.open.is_empty())
 }

@@ -3,13 +3,14 @@
 
 mod apply;
 mod care;
+mod kept;
 mod look;
 mod no_data;
 mod run;
 
-use sandbar::Sandbar;
 use sandbar::domain::Code;
 use sandbar::ports::{PortError, PortResult};
+use sandbar::{Sandbar, UndoRequest};
 
 use crate::args::{Args, Command, PlanCommand};
 use crate::failure::Failure;
@@ -71,6 +72,20 @@ async fn run(args: Args) -> PortResult<u8> {
         }
         Command::Rollback { plan, to } => run::rollback(&sandbar, &plan, &to, &cwd, json).await,
         Command::Apply(apply) => apply::apply(&sandbar, apply, cwd, json).await,
+        Command::Undo {
+            plan,
+            dry_run,
+            onto_current,
+        } => {
+            let request = UndoRequest {
+                plan,
+                cwd,
+                dry_run,
+                onto_current,
+            };
+            apply::undo(&sandbar, request, json).await
+        }
+        Command::Kept(kept) => kept::kept(&sandbar, kept, cwd, json).await,
         Command::Discard { plan } => apply::discard(&sandbar, &plan, &cwd, json).await,
         Command::Doctor => care::doctor(&sandbar, json).await,
         Command::Gc { dry_run, now } => care::gc(&sandbar, dry_run, now, json).await,

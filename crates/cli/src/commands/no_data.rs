@@ -7,8 +7,8 @@ use sandbar::compose;
 use sandbar::ports::PortResult;
 use sandbar::{Doctor, GcReport, Recovered};
 
-use super::{care, look};
-use crate::args::{Command, PlanCommand};
+use super::{care, kept, look};
+use crate::args::{Command, KeptCommand, PlanCommand};
 
 /// Answers a command about plans, of which there are none. Errors:
 /// `plan_not_found` where it names one.
@@ -27,6 +27,12 @@ pub(crate) async fn answer(command: &Command, cwd: &Path, json: bool) -> PortRes
             return Ok(care::collected(&report, json));
         }
         Command::Recover => return Ok(care::recovered(&Recovered::default(), json)),
+        Command::Kept(KeptCommand::List { plan: None }) => return Ok(kept::list(&[], json)),
+        Command::Kept(
+            KeptCommand::List { plan: Some(plan) }
+            | KeptCommand::Show { what: plan, .. }
+            | KeptCommand::Restore { what: plan, .. },
+        ) => plan,
         Command::Exec(exec) => &exec.plan,
         Command::Apply(apply) => &apply.plan,
         Command::Plan(PlanCommand::Show { plan })
@@ -37,6 +43,7 @@ pub(crate) async fn answer(command: &Command, cwd: &Path, json: bool) -> PortRes
         | Command::Log { plan }
         | Command::Checkpoint { plan, .. }
         | Command::Rollback { plan, .. }
+        | Command::Undo { plan, .. }
         | Command::Discard { plan } => plan,
         // These need no plan, or make one.
         Command::Run(_)

@@ -114,6 +114,8 @@ pub(crate) fn log(of: &PlanRecord, entries: &[LogEntry]) -> Value {
 pub(crate) fn apply(report: &ApplyReport) -> Value {
     let state = match report.outcome {
         sandbar::Outcome::Applied => "applied",
+        sandbar::Outcome::PartiallyApplied => "partially_applied",
+        sandbar::Outcome::Undone => "undone",
         sandbar::Outcome::Failed => "failed",
         _ => "not_applied",
     };
@@ -124,6 +126,7 @@ pub(crate) fn apply(report: &ApplyReport) -> Value {
             "resource": report.resource.root.path,
             "state": state,
             "paths": report.ops.iter().map(|op| op.path().as_str()).collect::<Vec<_>>(),
+            "rest": report.rest.iter().map(|path| path.as_str()).collect::<Vec<_>>(),
             "kept": report.kept,
             "commits": report.commits,
         }],

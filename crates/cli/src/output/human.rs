@@ -200,6 +200,18 @@ pub(crate) fn apply(report: &ApplyReport) -> String {
             "{GOOD}applied{GOOD:#} plan {NAME}{name}{NAME:#} to {root}: {} written\n",
             length(&report.ops, "path")
         ),
+        Outcome::PartiallyApplied => format!(
+            "{GOOD}applied a part{GOOD:#} of plan {NAME}{name}{NAME:#} to {root}: {} written\n",
+            length(&report.ops, "path")
+        ),
+        Outcome::Undone => format!(
+            "{GOOD}undone{GOOD:#}: plan {NAME}{name}{NAME:#} is taken back from {root}: {} written\n",
+            length(&report.ops, "path")
+        ),
+        Outcome::DryRun if report.plan.plan.mark.state.is_terminal() => format!(
+            "would take plan {NAME}{name}{NAME:#} back from {root}: {}\n",
+            length(&report.ops, "path")
+        ),
         Outcome::DryRun => {
             format!(
                 "would apply plan {NAME}{name}{NAME:#} to {root}: {}\n",
@@ -212,7 +224,7 @@ pub(crate) fn apply(report: &ApplyReport) -> String {
         ),
         Outcome::Failed => format!("{BAD}failed{BAD:#}: nothing is left written to {root}\n"),
         Outcome::NeedsAttention => format!(
-            "{BAD}needs attention{BAD:#}: the apply to {root} could be neither completed nor undone\n"
+            "{BAD}needs attention{BAD:#}: what was begun in {root} could be neither completed nor undone\n"
         ),
     };
     if report.outcome == Outcome::DryRun {
@@ -245,7 +257,40 @@ pub(crate) fn apply(report: &ApplyReport) -> String {
             kept.display()
         );
     }
+    for line in afterwards(report) {
+        let _ = writeln!(out, "  {DIM}{line}{DIM:#}");
+    }
     out
+}
+
+/// Says what an apply or undo leaves to do.
+fn afterwards(report: &ApplyReport) -> Vec<String> {
+    let name = &report.plan.plan.name;
+    match report.outcome {
+        Outcome::PartiallyApplied => {
+            let shown: Vec<&str> = report
+                .rest
+                .iter()
+                .take(LISTED)
+                .map(|p| p.as_str())
+                .collect();
+            let more = match report.rest.len().saturating_sub(LISTED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            vec![
+                format!("still in the plan: {}{more}", shown.join(", ")),
+                format!("look at it: sandbar diff {name}   bring it: sandbar apply {name}"),
+            ]
+        }
+        Outcome::Undone => vec![format!(
+            "go on: sandbar exec {name} -- CMD   bring it again: sandbar apply {name}"
+        )],
+        Outcome::NeedsAttention => {
+            vec!["what to do now: docs/when-an-apply-failed.md, `sandbar doctor`".into()]
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn operation(op: &PathOp) -> String {

@@ -11,7 +11,7 @@ use sandbar_ports::PortResult;
 use crate::sys::{self, Actor, Dir, Errno, Seen, at, fail};
 
 /// The permission bits that stay when content changes.
-const KEPT_BITS: u32 = 0o1777;
+pub(super) const KEPT_BITS: u32 = 0o1777;
 
 /// Returns the mode of a file that becomes `kind`; the bits of others follow
 /// their read bits, as `chmod +x` under a usual umask.

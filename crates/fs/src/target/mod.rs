@@ -16,7 +16,9 @@
 //! | set mode | `new/i`: a link whose text is both modes | the same |
 //!
 //! `old` is made by the first `execute`: a job without it was never executed.
-//! `settle` renames it to `kept`, `sweep` to `left`: such a job is over.
+//! `settle` renames it to `kept`, `sweep` to `left`: such a job is over. In
+//! `kept/i` then lies what operation `i` displaced: a file or symlink; of a
+//! directory an empty twin; of a mode the link with both.
 
 mod carry;
 mod contents;
@@ -24,6 +26,7 @@ mod execute;
 mod forget;
 mod in_place;
 mod job;
+mod kept;
 mod look;
 mod observe;
 mod outcome;
@@ -40,7 +43,7 @@ use async_trait::async_trait;
 use sandbar_domain::apply::PathOp;
 use sandbar_domain::resource::Root;
 use sandbar_domain::{Code, Entry, RelPath};
-use sandbar_ports::target::{Executed, Job, Kept, KeptPlace, RootLock, Targets};
+use sandbar_ports::target::{Executed, Job, Kept, KeptFile, KeptPlace, RootLock, Takeout, Targets};
 use sandbar_ports::{PortError, PortResult};
 
 use crate::sys::{self, Errno, FileLock, fail};
@@ -139,7 +142,22 @@ impl Targets for FsTargets {
     }
 
     async fn settle(&self, job: Job) -> PortResult<Vec<Kept>> {
-        self.run(move |_| settle::settle(&job)).await
+        self.run(move |core| settle::settle(&*core.contents, &job))
+            .await
+    }
+
+    async fn kept(&self, job: Job) -> PortResult<Vec<KeptFile>> {
+        self.run(move |_| kept::list(&job)).await
+    }
+
+    async fn read_out(&self, what: Takeout) -> PortResult<Vec<u8>> {
+        self.run(move |core| kept::read_out(&*core.contents, &what))
+            .await
+    }
+
+    async fn copy_out(&self, what: Takeout, to: PathBuf) -> PortResult<()> {
+        self.run(move |core| kept::copy_out(&*core.contents, &what, &to))
+            .await
     }
 
     async fn forget(&self, dir: PathBuf) -> PortResult<()> {

@@ -1,17 +1,26 @@
 //! The end of a job: what is not needed goes, displaced bytes stay.
 
+use std::path::Path;
+
 use sandbar_domain::apply::PathOp;
 use sandbar_domain::{Entry, Kind, RelPath};
 use sandbar_ports::PortResult;
 use sandbar_ports::target::{Job, Kept};
 
+use super::contents::Contents;
 use super::in_place;
 use super::job::{self, KEPT, LEFT, NEW, Slots};
+use super::kept::open_home;
 use super::look::{There, look};
 use crate::sys::{self, Dir, Errno, Listing, Type, at, fail};
 
 /// Ends an executed job: `new` goes, displaced bytes lie in `kept`, durably.
-pub(super) fn settle(job: &Job) -> PortResult<Vec<Kept>> {
+///
+/// A displaced file is not made durable again where the content store has what
+/// it holds: that copy was made durable when the file was looked at, before
+/// the intent, and whoever asks for kept bytes gets them from the store where
+/// the kept file does not match.
+pub(super) fn settle(contents: &dyn Contents, job: &Job) -> PortResult<Vec<Kept>> {
     let Some(mut slots) = Slots::open(job)? else {
         return Ok(Vec::new());
     };
@@ -32,12 +41,48 @@ pub(super) fn settle(job: &Job) -> PortResult<Vec<Kept>> {
                 | PathOp::SetMode { .. }
                 | PathOp::RemoveDir { .. } => continue,
             };
-            out.extend(kept(job, old, &index.to_string(), path, entry)?);
+            out.extend(kept(contents, job, old, &index.to_string(), path, entry)?);
         }
         sys::sync_dir(old).map_err(at("make durable", job.dir.display()))?;
     }
+    release(job, &slots)?;
     remove_if_empty(job, slots)?;
     Ok(out)
+}
+
+/// Takes away the kept name of each file that came back itself: a further
+/// name of a file in use would show what is written to it, not what was kept.
+fn release(job: &Job, slots: &Slots) -> PortResult<()> {
+    let mut homes: Vec<(&Path, Dir)> = Vec::new();
+    for (index, source) in &job.sources {
+        let Some(op) = job.ops.get(*index) else {
+            continue;
+        };
+        let Some((home, name)) = open_home(source)? else {
+            continue;
+        };
+        let there = slots
+            .root
+            .parent_of(op.path(), true)
+            .and_then(|found| found.dir.stat(found.name));
+        let (Ok(there), Ok(kept)) = (there, home.stat(&*name)) else {
+            continue;
+        };
+        let same = (there.stat.dev, there.stat.ino) == (kept.stat.dev, kept.stat.ino);
+        if !same || !matches!(kept.kind, Type::File | Type::Symlink) {
+            continue;
+        }
+        sys::remove_file(&home, &*name).map_err(at("release", source.display()))?;
+        if let Some(dir) = source.parent()
+            && homes.iter().all(|(known, _)| *known != dir)
+        {
+            homes.push((dir, home));
+        }
+    }
+    for (shown, home) in &homes {
+        sys::sync_dir(home).map_err(at("make durable", shown.display()))?;
+    }
+    Ok(())
 }
 
 /// Removes a job that was never executed, or undone: staged files go, bytes
@@ -62,7 +107,7 @@ fn clear_new(job: &Job, slots: &Slots) -> PortResult<()> {
     };
     let home = slots.kept.as_ref().or(slots.left.as_ref());
     for (index, op) in job.ops.iter().enumerate() {
-        clear_slot(new, home, &index.to_string(), op)
+        clear_slot(new, (home, slots.kept.as_ref()), &index.to_string(), op)
             .map_err(at("clear the slot of", op.path()))?;
     }
     if let Some(old) = home {
@@ -87,7 +132,12 @@ fn drop_parts(old: &Dir) -> Result<(), Errno> {
     Ok(())
 }
 
-fn clear_slot(new: &Dir, old: Option<&Dir>, slot: &str, op: &PathOp) -> Result<(), Errno> {
+fn clear_slot(
+    new: &Dir,
+    (old, settled): (Option<&Dir>, Option<&Dir>),
+    slot: &str,
+    op: &PathOp,
+) -> Result<(), Errno> {
     let seen = match new.stat(slot) {
         Err(Errno::NOENT) => return Ok(()),
         other => other?,
@@ -107,6 +157,13 @@ fn clear_slot(new: &Dir, old: Option<&Dir>, slot: &str, op: &PathOp) -> Result<(
             errno => Err(errno),
         });
     }
+    // What a removed directory and a changed mode were like, for `undo`.
+    if let (PathOp::SetMode { .. } | PathOp::RemoveDir { .. }, Some(kept)) = (op, settled) {
+        return sys::rename_new(new, slot, kept, slot).or_else(|errno| match errno {
+            Errno::INVAL | Errno::NOSYS => sys::rename(new, slot, kept, slot),
+            errno => Err(errno),
+        });
+    }
     if seen.kind == Type::Directory {
         sys::remove_dir(new, slot)
     } else {
@@ -115,6 +172,7 @@ fn clear_slot(new: &Dir, old: Option<&Dir>, slot: &str, op: &PathOp) -> Result<(
 }
 
 fn kept(
+    contents: &dyn Contents,
     job: &Job,
     old: &Dir,
     slot: &str,
@@ -125,9 +183,11 @@ fn kept(
         There::Nothing | There::Foreign(_) => return Ok(None),
         There::Entry(there) => {
             if there.kind != Kind::Symlink && there.kind != Kind::Directory {
+                let (fd, seen) = sys::open_readable(old, slot).map_err(at("open", path))?;
                 // Its last writer may not have made it durable.
-                let (fd, _) = sys::open_readable(old, slot).map_err(at("open", path))?;
-                sys::sync_file(&fd).map_err(at("make durable", path))?;
+                if !contents.has(there.hash, seen.stat.size)? {
+                    sys::sync_file(&fd).map_err(at("make durable", path))?;
+                }
             }
             there.hash
         }

@@ -1,7 +1,9 @@
 //! Stage: everything new is written and durable before the first change of
 //! the root (APL-5). Never touches the root, nor a job that was executed.
 
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
 
 use sandbar_domain::apply::PathOp;
 use sandbar_domain::{Code, Entry, Kind, RelPath};
@@ -12,6 +14,8 @@ use sandbar_ports::{PortError, PortResult};
 use super::carry::{self, Newcomer};
 use super::contents::Contents;
 use super::job::{self, KEPT, LEFT, NEW, OLD};
+use super::kept::open_home;
+use super::look::look;
 use crate::sys::{self, Actor, Dir, Errno, Seen, Type, at, fail};
 
 /// Writes the slots of `job`. A second call begins anew.
@@ -36,11 +40,12 @@ pub(super) fn stage(contents: &dyn Contents, job: &Job) -> PortResult<()> {
         root,
         new,
         actor: Actor::current(),
+        sources: &job.sources,
     };
     let total = job.ops.len() as u64;
     for (index, op) in job.ops.iter().enumerate() {
         job.cancel.check()?;
-        stager.op(&index.to_string(), op)?;
+        stager.op(index, op)?;
         job.progress.update(Stage::Stage, index as u64 + 1, total);
     }
     sys::sync_dir(&stager.new).map_err(at("make durable", &shown))?;
@@ -62,29 +67,45 @@ struct Stager<'a> {
     root: Dir,
     new: Dir,
     actor: Actor,
+    sources: &'a BTreeMap<usize, PathBuf>,
 }
 
 impl Stager<'_> {
-    fn op(&self, slot: &str, op: &PathOp) -> PortResult<()> {
+    fn op(&self, index: usize, op: &PathOp) -> PortResult<()> {
+        let slot = &*index.to_string();
+        let source = self.sources.get(&index).map(PathBuf::as_path);
         clear(&self.new, slot).map_err(at("stage", op.path()))?;
         match op {
             PathOp::Remove { path: _, old: _ } => Ok(()),
             PathOp::MakeDir { path } => {
+                if let Some(old) = directory_at(source)? {
+                    return carry::twin(&self.new, slot, path, old, &self.actor);
+                }
                 sys::make_dir(&self.new, slot, 0o755).map_err(at("stage", path))?;
                 Newcomer::of(&self.root, path, &self.actor)?.apply(path, &self.new, slot)?;
                 self.sync_slot_dir(slot, path)
             }
             PathOp::RemoveDir { path } => self.twin(slot, path),
-            PathOp::SetMode { path, old: _, new } => self.modes(slot, path, new.kind),
+            PathOp::SetMode { path, old: _, new } => self.modes(slot, path, new.kind, source),
             PathOp::Create { path, new } => {
+                if self.bring_back(slot, path, source, *new, None)? {
+                    return Ok(());
+                }
                 let newcomer = Newcomer::of(&self.root, path, &self.actor)?;
                 self.write(slot, path, *new, Dress::Newcomer(newcomer))
             }
-            PathOp::Replace { path, old, new } => self.replace(slot, path, *old, *new),
+            PathOp::Replace { path, old, new } => self.replace(slot, path, *old, *new, source),
         }
     }
 
-    fn replace(&self, slot: &str, path: &RelPath, old: Entry, new: Entry) -> PortResult<()> {
+    fn replace(
+        &self,
+        slot: &str,
+        path: &RelPath,
+        old: Entry,
+        new: Entry,
+        source: Option<&Path>,
+    ) -> PortResult<()> {
         let found = self.root.parent_of(path, true).map_err(at("stage", path))?;
         if old.kind.is_file() && new.kind.is_file() {
             let (fd, seen) =
@@ -92,11 +113,68 @@ impl Stager<'_> {
             if seen.kind != Type::File {
                 return Err(changed(path));
             }
+            if self.bring_back(slot, path, source, new, Some((&seen, old.kind)))? {
+                return Ok(());
+            }
             return self.write(slot, path, new, Dress::Like(&fd, &seen));
+        }
+        if self.bring_back(slot, path, source, new, None)? {
+            return Ok(());
         }
         // Another type: there is no mode to carry, only the owner.
         let seen = found.dir.stat(found.name).map_err(at("read", path))?;
         self.write(slot, path, new, Dress::Owner(seen.stat.uid, seen.stat.gid))
+    }
+
+    /// Puts the very file that an earlier job keeps into a slot, as a further
+    /// name of it; says whether that was possible. Not where its mode or owner
+    /// was changed in the root since: that change is somebody's too.
+    fn bring_back(
+        &self,
+        slot: &str,
+        path: &RelPath,
+        source: Option<&Path>,
+        entry: Entry,
+        present: Option<(&Seen, Kind)>,
+    ) -> PortResult<bool> {
+        let Some((home, name)) = source.map(open_home).transpose()?.flatten() else {
+            return Ok(false);
+        };
+        let Ok(seen) = home.stat(&*name) else {
+            return Ok(false);
+        };
+        if let Some((there, kind)) = present {
+            let expected = carry::mode_as(seen.stat.mode & carry::KEPT_BITS, kind);
+            let same = (there.stat.uid, there.stat.gid) == (seen.stat.uid, seen.stat.gid)
+                && there.stat.mode & 0o7777 == expected;
+            if !same {
+                return Ok(false);
+            }
+        }
+        if !look(&home, &name)
+            .map_err(at("read what is kept of", path))?
+            .is(entry)
+        {
+            return Ok(false);
+        }
+        match sys::link(&home, &*name, &self.new, slot) {
+            Ok(()) => {}
+            // Where it cannot be linked its content is copied.
+            Err(
+                Errno::PERM
+                | Errno::ACCESS
+                | Errno::XDEV
+                | Errno::MLINK
+                | Errno::OPNOTSUPP
+                | Errno::NOENT,
+            ) => return Ok(false),
+            Err(errno) => return Err(fail("stage", path, errno)),
+        }
+        if seen.kind == Type::File {
+            let (fd, _) = sys::open_readable(&self.new, slot).map_err(at("stage", path))?;
+            sys::sync_file(&fd).map_err(at("make durable", path))?;
+        }
+        Ok(true)
     }
 
     /// Writes a file or symlink into a slot, dressed before it is durable.
@@ -148,17 +226,48 @@ impl Stager<'_> {
     }
 
     /// Records both modes of a file as the text of a link.
-    fn modes(&self, slot: &str, path: &RelPath, kind: Kind) -> PortResult<()> {
+    fn modes(
+        &self,
+        slot: &str,
+        path: &RelPath,
+        kind: Kind,
+        source: Option<&Path>,
+    ) -> PortResult<()> {
         let found = self.root.parent_of(path, true).map_err(at("stage", path))?;
         let seen = found.dir.stat(found.name).map_err(at("read", path))?;
         if seen.kind != Type::File {
             return Err(changed(path));
         }
+        let old = seen.stat.mode & 0o7777;
+        let earlier = match source.map(open_home).transpose()?.flatten() {
+            Some((home, name)) => Modes::read(&home, &name).ok(),
+            None => None,
+        };
         let modes = Modes {
-            old: seen.stat.mode & 0o7777,
-            new: carry::mode_as(seen.stat.mode, kind),
+            old,
+            new: match earlier {
+                // Back to what it was, to the bit.
+                Some(earlier) if earlier.new == old => earlier.old,
+                _ => carry::mode_as(seen.stat.mode, kind),
+            },
         };
         sys::symlink(&self.new, slot, modes.text()).map_err(at("stage", path))
+    }
+}
+
+/// Opens the twin of a directory that an earlier job removed.
+fn directory_at(source: Option<&Path>) -> PortResult<Option<Dir>> {
+    let Some((home, name)) = source.map(open_home).transpose()?.flatten() else {
+        return Ok(None);
+    };
+    match home.child(&*name) {
+        Ok(dir) => Ok(Some(dir)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+        Err(errno) => Err(fail(
+            "open",
+            source.unwrap_or(Path::new("")).display(),
+            errno,
+        )),
     }
 }
 

@@ -109,6 +109,7 @@ impl Place {
             root: self.root(),
             dir: self.path("data").join("kept/job"),
             ops: ops.to_vec(),
+            sources: Default::default(),
             progress: Arc::new(Silent),
             cancel: Cancel::new(),
         }
@@ -240,6 +241,7 @@ pub fn reopen(place: &Path) -> (FsTargets, Job) {
         },
         dir: place.join("data/kept/job"),
         ops: apply::decode_ops(&fs::read(place.join("ops")).unwrap()).unwrap(),
+        sources: Default::default(),
         progress: Arc::new(Silent),
         cancel: Cancel::new(),
     };

@@ -9,7 +9,7 @@ mod series;
 mod transfer;
 mod trees;
 
-pub(crate) use moving::{land, unland};
+pub(crate) use moving::{land, may_unland, unland};
 
 use gix::ObjectId;
 use sandbar_domain::Code;

@@ -82,6 +82,72 @@ pub(crate) fn unland(checkout: &Checkout, landing: &Landing, scope: Scope) -> Po
     Ok(())
 }
 
+/// Refuses where taking a landing back would lose what came after it.
+pub(crate) fn may_unland(checkout: &Checkout, landing: &Landing, scope: Scope) -> PortResult<()> {
+    let repository = open(&checkout.root, scope)?;
+    for (name, before, after) in &landing.refs {
+        let one = Move::new(name, Some(after), before.as_deref())?;
+        let at = present(&repository, &one)?;
+        if at == one.to {
+            continue;
+        }
+        if at != one.from {
+            let shown = at.map_or_else(|| "gone".to_owned(), |id| format!("at {id}"));
+            let message = format!("take {name} back: it was put at {after} and is {shown} now");
+            return Err(PortError::new(Code::HeadMoved, message)
+                .with_subjects([name])
+                .with_hint(
+                    "what came after would be lost: move it back yourself, then undo again",
+                ));
+        }
+        if one.to.is_none() && is_checked_out(&repository, &one)? {
+            let message = format!("take {name} back: it is checked out");
+            return Err(PortError::new(Code::HeadMoved, message)
+                .with_subjects([name])
+                .with_hint("switch to another branch, then undo again"));
+        }
+    }
+    if let Some((_, after)) = &landing.index {
+        let mut held = repository.index_path().into_os_string();
+        held.push(".lock");
+        if crate::reading::present(held.as_ref()) {
+            let message = format!("lock {}: it is held", repository.index_path().display());
+            return Err(PortError::new(Code::GitLocked, message));
+        }
+        let landed = object_id(after)?;
+        let before = landing
+            .index
+            .as_ref()
+            .and_then(|(before, _)| before.clone());
+        let before = before.as_deref().map(object_id).transpose()?;
+        expect_head(&repository, Some(landed), before)?;
+    }
+    Ok(())
+}
+
+/// Says whether HEAD of this or another working tree is on a ref.
+fn is_checked_out(repository: &gix::Repository, one: &Move) -> PortResult<bool> {
+    let head = repository.head_name().map_err(failed("read HEAD"))?;
+    if head.is_some_and(|head| head == one.name) {
+        return Ok(true);
+    }
+    let on = format!("ref: {}", one.name.as_bstr());
+    let trees = repository.common_dir().join("worktrees");
+    let names = match crate::reading::present(&trees) {
+        true => crate::reading::names(&trees)?,
+        false => Vec::new(),
+    };
+    let mut heads = vec![repository.common_dir().join("HEAD")];
+    heads.extend(names.iter().map(|name| trees.join(name).join("HEAD")));
+    for path in heads {
+        let text = crate::reading::file(&path)?.unwrap_or_default();
+        if text.trim_ascii_end() == on.as_bytes() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Says whether a ref that is at `present` has what was landed: a commit of
 /// somebody else's that does not build on it leaves nothing to take back.
 fn holds(

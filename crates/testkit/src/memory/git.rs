@@ -78,6 +78,10 @@ impl GitState for MemGit {
         none("move refs")
     }
 
+    async fn may_unland(&self, _: Checkout, _: Landing) -> PortResult<()> {
+        none("look at refs")
+    }
+
     async fn unland(&self, _: Checkout, _: Landing) -> PortResult<()> {
         none("move refs")
     }

@@ -10,7 +10,7 @@ use sandbar_domain::resource::Root;
 use sandbar_domain::{Code, Entry, Kind, RelPath};
 use sandbar_ports::git::Contents as _;
 use sandbar_ports::progress::Stage;
-use sandbar_ports::target::{Executed, Job, Kept, KeptPlace, RootLock, Targets};
+use sandbar_ports::target::{Executed, Job, Kept, KeptFile, KeptPlace, RootLock, Takeout, Targets};
 use sandbar_ports::{PortError, PortResult};
 
 use super::disk::{Disk, MemDisk, What, fail};
@@ -245,6 +245,62 @@ impl Targets for MemTargets {
         }
         remove_if_empty(&mut disk, &job, &slots)?;
         Ok(out)
+    }
+
+    async fn kept(&self, job: Job) -> PortResult<Vec<KeptFile>> {
+        let disk = self.disk.hold();
+        let slots = Slots::of(&job);
+        let mut out = Vec::new();
+        for (index, op) in job.ops.iter().enumerate() {
+            let (PathOp::Replace { path, old, .. } | PathOp::Remove { path, old }) = op else {
+                continue;
+            };
+            for home in [&slots.kept, &slots.old, &slots.new] {
+                let at = home.join(index.to_string());
+                let Some(bytes) = disk.get(&at).and_then(|node| node.what.content()) else {
+                    continue;
+                };
+                let staged = match op {
+                    PathOp::Replace { new, .. } => is(&disk, &at, *new),
+                    _ => false,
+                };
+                if staged && *home == slots.new {
+                    continue;
+                }
+                out.push(KeptFile {
+                    index,
+                    path: path.clone(),
+                    entry: *old,
+                    size: bytes.len() as u64,
+                    at,
+                });
+            }
+        }
+        Ok(out)
+    }
+
+    async fn read_out(&self, what: Takeout) -> PortResult<Vec<u8>> {
+        let disk = self.disk.hold();
+        let kept = what.at.as_ref().filter(|at| is(&disk, at, what.entry));
+        if let Some(bytes) = kept.and_then(|at| disk.get(at)?.what.content()) {
+            return Ok(bytes.to_vec());
+        }
+        self.objects.read(what.entry.hash).map_err(|error| {
+            let message = format!("read {}: its bytes are gone", what.entry.hash);
+            PortError::new(Code::KeptGone, message).with_source(error)
+        })
+    }
+
+    async fn copy_out(&self, what: Takeout, to: PathBuf) -> PortResult<()> {
+        let bytes = self.read_out(what.clone()).await?;
+        let mut disk = self.disk.hold();
+        if disk.get(&to).is_some() {
+            return Err(fail(Code::Exists, &to, "something is there already"));
+        }
+        if let Some(parent) = to.parent() {
+            disk.make_dirs(parent)?;
+        }
+        disk.add(&to, What::of(what.entry.kind, bytes))
     }
 }
 

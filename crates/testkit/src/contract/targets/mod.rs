@@ -1,6 +1,7 @@
 //! The contract of [`Targets`](sandbar_ports::target::Targets).
 
 mod execute;
+mod kept;
 mod look;
 mod order;
 mod races;
@@ -32,6 +33,8 @@ cases! {
     execute::a_job_that_is_over_does_not_touch_later_changes,
     execute::a_directory_turns_into_a_file_and_back,
     execute::a_cancelled_stage_leaves_the_root_alone,
+    kept::what_is_kept_is_listed_read_and_copied,
+    kept::nothing_is_overwritten_and_what_is_gone_is_said,
     undo::undoing_brings_everything_back,
     undo::undoing_again_changes_nothing,
     undo::what_was_changed_since_stays,
@@ -143,6 +146,7 @@ async fn job(subject: &Subject, name: &str, ops: Vec<PathOp>) -> Job {
         root,
         dir: done(place, "a preflight").dir.join(name),
         ops,
+        sources: Default::default(),
         progress: Arc::new(Silent),
         cancel: Cancel::new(),
     }
