@@ -12,8 +12,8 @@ use petgraph::Direction::Incoming;
 use petgraph::graph::{DiGraph, NodeIndex};
 use sandbar_domain::ResourceId;
 use sandbar_domain::graph::{
-    Access, AnyChange, BindingMode, Change, Edge, Loader, Node, QueryKind, QueryKinds,
-    Registry, Resource, Rules, Situation, Slot, Tool, Toolbox, Touch, Want,
+    Access, AnyChange, BindingMode, Change, Edge, Loader, Node, QueryKind, QueryKinds, Registry,
+    Resource, Rules, Situation, Slot, Tool, Toolbox, Touch, Want,
 };
 
 /// Checkout, root directory, three levels of directories, files: depth 6.

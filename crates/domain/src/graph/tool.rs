@@ -9,6 +9,7 @@ use super::arena::{Graph, Node};
 use super::boundary::NotHere;
 use super::rows::Plan;
 use super::types::{Registry, Scope, TypeId};
+use crate::error::Code;
 use crate::id::ResourceId;
 
 /// What a slot does with what it is bound to.
@@ -225,6 +226,23 @@ pub enum BindRefusal {
     /// The plan requires checkpoints, and the slot writes without (CKP-5).
     #[error("slot {0} cannot take checkpoints, which the plan requires")]
     NotCheckpointable(String),
+}
+
+impl BindRefusal {
+    /// Returns the code of the closed list.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::NoTool(_) | Self::NoResource { .. } => Code::ResourceNotFound,
+            Self::Several { .. } => Code::AmbiguousResource,
+            Self::Twice(_) | Self::UnknownType { .. } | Self::ScopeWithoutCheckpoint(_) => {
+                Code::BadConfig
+            }
+            Self::NoParameter { .. } | Self::WrongType { .. } => Code::Usage,
+            Self::NoMatch { .. } | Self::Scope { .. } | Self::NotCheckpointable(_) => {
+                Code::BindingRefused
+            }
+        }
+    }
 }
 
 fn list(ids: &[ResourceId]) -> String {

@@ -4,7 +4,11 @@
 mod bindings;
 mod boundaries;
 mod ground;
+mod impacts;
 mod laws;
 mod model;
+mod projections;
+mod reaching;
 mod refusals;
+mod routing;
 mod types;

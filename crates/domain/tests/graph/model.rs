@@ -102,12 +102,6 @@ impl Model {
         here.map(|(parent, _, _)| *parent).collect()
     }
 
-    pub(crate) fn children(&self, id: ResourceId) -> BTreeSet<ResourceId> {
-        let edges = self.edges.keys();
-        let here = edges.filter(|(parent, _, kind)| *parent == id && *kind == EdgeKind::Contains);
-        here.map(|(_, child, _)| *child).collect()
-    }
-
     /// Every ancestor with its least distance, the resource itself at 0.
     pub(crate) fn ancestors(
         &self,

@@ -2,6 +2,7 @@
 
 use super::{AccessProjection, Handlers};
 use crate::graph::arena::{Graph, Node, Seen};
+use crate::graph::capability::Capabilities;
 use crate::graph::types::Protocol;
 use crate::id::ResourceId;
 
@@ -49,7 +50,7 @@ pub struct Ask<'a> {
     pub sandbox: Option<&'a LiveSandbox>,
     /// All live sandboxes of the plan.
     pub sandboxes: &'a [LiveSandbox],
-    /// The way from the container or volume that the target lies in, both
+    /// The way from the container, volume or database that it lies in, both
     /// included; empty where it lies in none.
     pub engine_path: &'a [Seen<'a>],
     /// The mounts of that container.
@@ -171,15 +172,22 @@ impl Graph {
             })
     }
 
-    /// Returns the way from the container or volume that a target lies in.
+    /// Returns the way from the container, volume or database that a target
+    /// lies in.
     fn engine_path(&self, path: &[Node]) -> Vec<Node> {
-        let is_engine = |node: &Node| ENGINES.contains(&self.see(*node).type_name());
+        let is_engine = |node: &Node| {
+            let kind = self.see(*node).kind();
+            let database =
+                kind.protocol == Protocol::Sql && kind.capabilities.has(Capabilities::SANDBOXABLE);
+            database || ENGINES.contains(&kind.name.as_str())
+        };
         if let Some(at) = path.iter().rposition(is_engine) {
             return path[at..].to_vec();
         }
         let reached_in_one = |node: &Node| {
             let protocol = self.see(*node).kind().protocol;
-            matches!(protocol, Protocol::Filesystem | Protocol::ContainerExec)
+            use Protocol::{ContainerExec, Filesystem, Sql};
+            matches!(protocol, Filesystem | ContainerExec | Sql)
         };
         let mut above = Vec::new();
         let mut at = path.first().copied();

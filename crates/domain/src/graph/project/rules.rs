@@ -174,6 +174,9 @@ impl Handler for ContainerExec {
     /// longest destination. What another mount covers cannot be reached.
     fn project_access(&self, ask: &Ask<'_>) -> Option<AccessProjection> {
         let engine = ask.engine_path.first()?;
+        if engine.kind().protocol != Protocol::ContainerExec {
+            return None;
+        }
         let path = inside(ask.engine_path);
         let mount = |seen: &&Seen<'_>| seen.type_name() == "container-mount";
         let through = ask.engine_path.iter().rfind(mount).map(|seen| seen.id());
@@ -253,20 +256,19 @@ impl Handler for Sql {
         if ask.target.kind().protocol != Protocol::Sql {
             return None;
         }
-        let is_database = |at: &usize| ask.path[*at].capabilities().has(Capabilities::SANDBOXABLE);
-        let below = (0..ask.path.len()).rev().find(is_database);
-        let first = below.map_or(0, |at| at + 1);
-        let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
-        let names: Vec<_> = ask.path[first..]
-            .iter()
-            .map(|seen| quoted(seen.name()))
-            .collect();
+        let database = ask.engine_path.first().copied();
+        let names = match database {
+            Some(_) => &ask.engine_path[1..],
+            None => ask.path,
+        };
+        let quoted = |seen: &Seen<'_>| format!("\"{}\"", seen.name().replace('"', "\"\""));
+        let names: Vec<_> = names.iter().map(quoted).collect();
         let mut projection = answer(ask, Protocol::Sql, names.join("."));
-        let database = below.map(|at| ask.path[at]).unwrap_or(ask.binding);
-        projection.within = Some(match ask.sandbox {
-            Some(live) => live.root.clone(),
-            None => database.location().unwrap_or(database.name()).to_owned(),
-        });
+        projection.within = match (ask.sandbox, database) {
+            (Some(live), _) => Some(live.root.clone()),
+            (None, Some(it)) => Some(it.location().unwrap_or(it.name()).to_owned()),
+            (None, None) => None,
+        };
         Some(projection)
     }
 }

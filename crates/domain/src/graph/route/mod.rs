@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use super::access::Writability;
 use super::reach::Reach;
 use super::tool::QueryKind;
+use crate::error::Code;
 use crate::id::ResourceId;
 
 pub use ahead::{Ahead, Routes, SharedTarget, Stale};
@@ -99,6 +100,16 @@ pub enum NoRoute {
         /// The candidates.
         skipped: Vec<Skipped>,
     },
+}
+
+impl NoRoute {
+    /// Returns the code of the closed list.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::NotWritable(_) => Code::NotWritable,
+            Self::NoManifestation(_) | Self::NoTool { .. } => Code::NoRoute,
+        }
+    }
 }
 
 fn forbidding(answer: &Writability) -> String {

@@ -78,9 +78,15 @@ impl<'a> Situation<'a> {
     }
 
     pub(super) fn unreachable(self, reach: &Reach, conditions: &Conditions) -> Option<SkipReason> {
-        // A container that is down takes what lies in it along.
+        // A container that is down takes what lies in it along; so does what
+        // holds the bound resource, unless something else holds it too.
         let down = |node: &Node| conditions.unavailable.get(&self.graph.id(*node));
-        if let Some(why) = reach.path.iter().rev().find_map(down) {
+        let above = std::iter::successors(Some(reach.bound), |node| {
+            let mut parents = self.graph.parents(*node);
+            parents.next().filter(|_| parents.next().is_none())
+        });
+        let way = reach.path.iter().rev().copied().chain(above);
+        if let Some(why) = way.into_iter().find_map(|node| down(&node)) {
             return Some(SkipReason::Unavailable(why.clone()));
         }
         let tool = &self.tools.tool(reach.slot).name;

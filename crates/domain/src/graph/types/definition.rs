@@ -2,6 +2,7 @@
 
 use super::registry::Registry;
 use super::{DefaultPolicy, Kind, Protocol, Scope, Scopes, Strategies, Type, TypeId};
+use crate::error::Code;
 use crate::graph::capability::Capabilities;
 use crate::graph::policy::{Policy, Strategy};
 
@@ -40,6 +41,13 @@ pub struct BadDefinition {
     pub field: &'static str,
     /// What is wrong with it.
     pub reason: String,
+}
+
+impl BadDefinition {
+    /// Returns the code of the closed list: types come from configuration.
+    pub fn code(&self) -> Code {
+        Code::BadConfig
+    }
 }
 
 /// The richness kept for semantic indexes.
@@ -179,11 +187,11 @@ pub(super) fn check_name(name: &str) -> Option<&'static str> {
     }
 }
 
-fn fold<'a, T>(
-    words: &'a [String],
+fn fold<T>(
+    words: &[String],
     start: T,
     mut add: impl FnMut(T, &str) -> Option<T>,
-) -> Result<T, &'a str> {
+) -> Result<T, &str> {
     let mut all = start;
     for word in words {
         all = add(all, word).ok_or(word.as_str())?;
