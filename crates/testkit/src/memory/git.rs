@@ -7,8 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use sandbar_domain::{Code, Hash, PlanId};
 use sandbar_ports::git::{
-    Checkout, GitRules, GitState, HideRequest, Landing, LandingRequest, PrivateGit, PrivateRequest,
-    RulesRequest, Start,
+    Began, Checkout, GitRules, GitState, HideRequest, Landing, LandingRequest, PrivateGit,
+    PrivateRequest, RulesRequest, Start,
 };
 use sandbar_ports::rules::CarryRules;
 use sandbar_ports::{PortError, PortResult};
@@ -66,7 +66,7 @@ impl GitState for MemGit {
         none("remove hidden commits")
     }
 
-    async fn left_inside(&self, _: PathBuf, _: Checkout) -> PortResult<Vec<String>> {
+    async fn left_inside(&self, _: PathBuf, _: Checkout, _: Began) -> PortResult<Vec<String>> {
         none("read branches")
     }
 
