@@ -90,7 +90,7 @@ codes! {
     /// No space, no inodes, or over quota.
     NoSpace = "no_space", 1, Retryable, "free some space, then try again; `sandbar gc` collects what is not needed";
     /// An input or output error, or a failed fsync.
-    Io = "io", 1, Permanent, "see the message; nothing half-written is trusted";
+    Io = "io", 1, Permanent, "mend what the message names, then try again; what was displaced is kept: docs/when-an-apply-failed.md";
     /// A stored object whose bytes do not match its name.
     CorruptObject = "corrupt_object", 1, Permanent, "`sandbar doctor` lists what is damaged";
     /// A database that cannot be read.
@@ -126,7 +126,7 @@ codes! {
     /// The person interrupted it; nothing was changed.
     Interrupted = "interrupted", 1, Retryable, "";
     /// An apply that could neither be completed nor undone.
-    NeedsAttention = "needs_attention", 1, Indeterminate, "`sandbar recover` tries again; `sandbar doctor` says what is open";
+    NeedsAttention = "needs_attention", 1, Indeterminate, "`sandbar recover` tries again, `sandbar doctor` says what is open; see docs/when-an-apply-failed.md";
     /// The store could not be reached or is held too long.
     StoreUnavailable = "store_unavailable", 1, Retryable, "check the store, then try again";
     /// No resource or project of that name, id or path.

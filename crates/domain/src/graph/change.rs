@@ -33,6 +33,20 @@ pub enum Change {
     RemoveProject(String),
 }
 
+/// Changes that were applied and can still be taken back.
+#[derive(Debug, Default)]
+#[must_use = "an attempt is settled or taken back"]
+pub struct Attempt {
+    pub(super) undo: Vec<Change>,
+}
+
+impl Attempt {
+    /// Says whether the graph differs from what it was.
+    pub fn changed_something(&self) -> bool {
+        !self.undo.is_empty()
+    }
+}
+
 impl Graph {
     /// Applies changes one after the other and returns the new generation,
     /// which is the old one if nothing differs. Errors: the first refusal;
@@ -43,22 +57,43 @@ impl Graph {
 
     /// Applies changes that storage has numbered. Errors: as [`Graph::apply`].
     pub fn apply_as(&mut self, generation: u64, changes: &[Change]) -> Result<u64, Refusal> {
-        let mut undo: Vec<Change> = Vec::new();
-        for change in changes {
-            let mut inverse = Vec::new();
-            let done = self.step(change, &mut inverse);
-            undo.extend(inverse.into_iter().rev());
-            if let Err(refusal) = done {
-                for step in undo.iter().rev() {
-                    self.step_unchecked(step);
-                }
-                return Err(refusal);
-            }
-        }
-        if !undo.is_empty() {
+        let attempt = self.attempt(changes)?;
+        if attempt.changed_something() {
             self.generation = generation;
         }
         Ok(self.generation)
+    }
+
+    /// Applies changes for which storage has still to be asked: they are to be
+    /// settled or taken back before anything else. Errors: as
+    /// [`Graph::apply`].
+    pub fn attempt(&mut self, changes: &[Change]) -> Result<Attempt, Refusal> {
+        let mut attempt = Attempt::default();
+        for change in changes {
+            let mut inverse = Vec::new();
+            let done = self.step(change, &mut inverse);
+            attempt.undo.extend(inverse.into_iter().rev());
+            if let Err(refusal) = done {
+                self.take_back(attempt);
+                return Err(refusal);
+            }
+        }
+        Ok(attempt)
+    }
+
+    /// Makes an attempt the state of this generation, as storage has numbered
+    /// it.
+    pub fn settle(&mut self, attempt: Attempt, generation: u64) {
+        if attempt.changed_something() {
+            self.generation = generation;
+        }
+    }
+
+    /// Makes everything as it was before the attempt.
+    pub fn take_back(&mut self, attempt: Attempt) {
+        for step in attempt.undo.iter().rev() {
+            self.step_unchecked(step);
+        }
     }
 
     /// Returns the changes that remove a resource and everything that it alone
@@ -158,7 +193,7 @@ impl Graph {
     }
 
     /// Performs a change that was checked; returns what is ambiguous now.
-    fn perform(&mut self, change: &Change, inverse: &mut Vec<Change>) -> BTreeSet<u32> {
+    pub(super) fn perform(&mut self, change: &Change, inverse: &mut Vec<Change>) -> BTreeSet<u32> {
         match change {
             Change::Put(row) => self.put(row, inverse),
             Change::Remove(id) => match self.node(*id) {
@@ -322,7 +357,12 @@ impl Graph {
         Ok((parent, child))
     }
 
-    fn check_types(&self, edge: &Edge, parent: TypeId, child: TypeId) -> Result<(), Refusal> {
+    pub(super) fn check_types(
+        &self,
+        edge: &Edge,
+        parent: TypeId,
+        child: TypeId,
+    ) -> Result<(), Refusal> {
         let (from, to) = (self.registry.get(parent), self.registry.get(child));
         let kind = edge.link.kind();
         let wanted = match kind {

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use proptest::prelude::*;
 use sandbar_domain::ResourceId;
 use sandbar_domain::graph::{
-    Access, AnyChange, Bind, BindingMode, CapabilityChanges, Change, Coherence, Direction, Edge,
-    EdgeKind, Graph, Identity, Link, Node, OnChange, Operation, Plan, Policy, Project, ProjectLink,
-    QueryKind, QueryKinds, Registry, Resource, Rules, Saved, Situation, Slot, Strategy, Tool,
-    Toolbox, Touch, Want, What,
+    Access, AnyChange, Bind, BindingMode, CapabilityChanges, Change, Coherence, Delta, Direction,
+    Edge, EdgeKind, Graph, Identity, Link, Node, OnChange, Operation, Plan, Policy, Project,
+    ProjectLink, QueryKind, QueryKinds, Registry, Resource, Rules, Saved, Situation, Slot,
+    Strategy, Tool, Toolbox, Touch, Want, What,
 };
 
 use crate::model::{Model, Why};
@@ -434,6 +434,59 @@ proptest! {
         } else {
             agree(&graph, &model);
         }
+    }
+
+    #[test]
+    fn a_process_that_is_behind_catches_up(
+        history in history(50),
+        more in prop::collection::vec(draw(), 1..30),
+        cut in 0..30usize,
+    ) {
+        let (mut graph, mut model) = grown(&history);
+        let mut behind = graph.clone();
+        let mut allowed = Vec::new();
+        for draw in &more {
+            let change = draw.meet(&model);
+            // First as an attempt, which can still be taken back.
+            let before = model.clone();
+            if let Ok(attempt) = graph.attempt(std::slice::from_ref(&change)) {
+                graph.take_back(attempt);
+                agree(&graph, &before);
+                graph.apply(std::slice::from_ref(&change)).expect("as before");
+                model.trust(&change);
+                allowed.push(change);
+            }
+        }
+        // In one step or two, the rows lead to the same graph.
+        let (first, second) = allowed.split_at(cut.min(allowed.len()));
+        for part in [first, second] {
+            let generation = behind.generation() + 7;
+            behind.catch_up(generation, &Delta::of(part)).expect("a valid state");
+            prop_assert_eq!(behind.generation(), generation);
+        }
+        agree(&behind, &model);
+        // Told twice, it changes nothing.
+        behind.catch_up(999, &Delta::of(second)).expect("still valid");
+        agree(&behind, &model);
+    }
+
+    #[test]
+    fn rows_that_break_the_rules_are_not_followed(
+        history in history(50),
+        rows in prop::collection::vec(row(), 0..4),
+        edges in prop::collection::vec(edge(), 0..6),
+    ) {
+        let (mut graph, model) = grown(&history);
+        let changes: Vec<_> = rows.into_iter().map(Change::Put)
+            .chain(edges.into_iter().map(Change::Link)).collect();
+        let delta = Delta::of(&changes);
+        let mut next = model.clone();
+        for row in delta.resources.values() { next.resources.insert(row.id, row.clone()); }
+        for (key, edge) in &delta.edges { next.edges.insert(*key, *edge); }
+        let valid = Graph::load(Registry::builtin(), &next.save()).is_ok();
+        let done = graph.catch_up(99, &delta);
+        prop_assert_eq!(done.is_ok(), valid, "{:?}", done);
+        agree(&graph, if valid { &next } else { &model });
     }
 
     #[test]
