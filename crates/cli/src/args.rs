@@ -120,6 +120,20 @@ On a terminal diff and log go through a pager: $SANDBAR_PAGER, else $PAGER, else
         #[arg(long, value_name = "CKPT")]
         to: String,
     },
+    /// Bring your newer state into the sandbox of a plan
+    #[command(after_help = "\
+Example:
+  sandbar update fix
+
+What changed in the real directory since the plan began is brought into its sandbox, and
+counts as the base from then on. What both sides changed is merged where it is text and
+does not overlap. Else it stands inside, to be settled there before `apply`: text with
+markers, anything else as FILE.theirs beside the plan's own. A checkpoint is taken before
+and after; `sandbar rollback` goes back. Branches, index and HEAD inside stay.")]
+    Update {
+        /// Name, id prefix, or @
+        plan: String,
+    },
     /// Bring the result of a plan to the real directory
     #[command(after_help = "\
 Examples:

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use sandbar_domain::{Code, Hash, PlanId};
 use sandbar_ports::git::{
-    Checkout, GitRules, GitState, HideRequest, Landing, LandingRequest, PrivateGit, PrivateRequest,
-    RulesRequest, Start,
+    Began, Checkout, GitRules, GitState, HideRequest, Landing, LandingRequest, PrivateGit,
+    PrivateRequest, RulesRequest, Start,
 };
 use sandbar_ports::rules::CarryRules;
 use sandbar_ports::{PortError, PortResult};
@@ -113,8 +113,13 @@ impl GitState for GixGit {
             .await
     }
 
-    async fn left_inside(&self, root: PathBuf, checkout: Checkout) -> PortResult<Vec<String>> {
-        self.blocking(move |scope| hidden::left_inside(&root, &checkout, scope))
+    async fn left_inside(
+        &self,
+        root: PathBuf,
+        checkout: Checkout,
+        began: Began,
+    ) -> PortResult<Vec<String>> {
+        self.blocking(move |scope| hidden::left_inside(&root, &checkout, &began, scope))
             .await
     }
 

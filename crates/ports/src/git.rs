@@ -56,9 +56,15 @@ pub trait GitState: Send + Sync {
     /// Removes hidden refs of pruned checkpoints.
     async fn unhide(&self, root: PathBuf, plan: PlanId, sequence: Vec<u64>) -> PortResult<()>;
 
-    /// Describes the branches, stash and tags in the private git directory
-    /// that differ from those it started with, for people: `branch topic: 2 commits`.
-    async fn left_inside(&self, root: PathBuf, checkout: Checkout) -> PortResult<Vec<String>>;
+    /// Describes what was made with git inside and is not in the repository:
+    /// branches, tags, notes and stashes that are new, moved or deleted, and
+    /// changed configuration; for people: `branch topic: 2 commits` (APL-10).
+    async fn left_inside(
+        &self,
+        root: PathBuf,
+        checkout: Checkout,
+        began: Began,
+    ) -> PortResult<Vec<String>>;
 
     /// Prepares commits of a result in the user's repository: writes objects,
     /// moves no ref. Errors: `head_moved`, `commit_refused`, `drift`.
@@ -207,6 +213,17 @@ pub struct HideRequest {
 pub trait Contents: Send + Sync + std::fmt::Debug {
     /// Returns the bytes of one object, verified.
     fn read(&self, hash: Hash) -> PortResult<Vec<u8>>;
+}
+
+/// What a private git directory was when it was made, and what of it lands.
+#[derive(Debug, Clone, Default)]
+pub struct Began {
+    /// Its `packed-refs`, in which all branches and tags were.
+    pub packed_refs: Vec<u8>,
+    /// Its `config`.
+    pub config: Vec<u8>,
+    /// The branch that HEAD is on inside is brought as commits: it is not left.
+    pub landed: bool,
 }
 
 /// Where a result lands.

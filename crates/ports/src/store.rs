@@ -18,7 +18,7 @@ use async_trait::async_trait;
 use sandbar_domain::journal::{JournalKind, Phase};
 use sandbar_domain::plan::PlanState;
 use sandbar_domain::resource::{Resource, Root, Strategy};
-use sandbar_domain::{CheckpointId, Hash, JournalId, PlanId, ResourceId, SandboxId};
+use sandbar_domain::{CheckpointId, Hash, JournalId, PlanId, RelPath, ResourceId, SandboxId};
 
 use crate::error::PortResult;
 use crate::exec::{Owner, View};
@@ -177,6 +177,9 @@ pub struct SandboxRecord {
     pub ignored: u64,
     /// Binds of the in-place view.
     pub binds: Vec<(PathBuf, PathBuf)>,
+    /// Conflicts that an update left inside to be settled: each path, and the
+    /// file that shows it, which is the same where it has markers.
+    pub unsettled: Vec<(RelPath, RelPath)>,
 }
 
 /// How far the life of a sandbox is.

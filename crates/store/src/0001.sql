@@ -49,7 +49,8 @@ CREATE TABLE sandboxes (
     base_head TEXT,
     rules TEXT,
     ignored BIGINT NOT NULL,
-    binds BYTES NOT NULL
+    binds BYTES NOT NULL,
+    unsettled BYTES NOT NULL
 );
 CREATE UNIQUE INDEX sandboxes_sequence ON sandboxes (sequence);
 CREATE UNIQUE INDEX sandboxes_boundary ON sandboxes (plan, resource);

@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use sandbar_domain::RelPath;
 use sandbar_ports::exec::{Owner, View};
 
 /// A column that holds what it cannot hold.
@@ -91,6 +92,22 @@ pub(crate) fn binds_from_bytes(mut bytes: &[u8]) -> Option<Vec<(PathBuf, PathBuf
         binds.push((what, path()?));
     }
     bytes.is_empty().then_some(binds)
+}
+
+/// Encodes pairs of relative paths in the same way.
+pub(crate) fn rel_pairs_to_bytes(pairs: &[(RelPath, RelPath)]) -> Vec<u8> {
+    let path = |rel: &RelPath| PathBuf::from(rel.as_str());
+    let pairs: Vec<_> = pairs.iter().map(|(a, b)| (path(a), path(b))).collect();
+    binds_to_bytes(&pairs)
+}
+
+/// Reads them back; `None` for bytes that are not the encoding.
+pub(crate) fn rel_pairs_from_bytes(bytes: &[u8]) -> Option<Vec<(RelPath, RelPath)>> {
+    let rel = |path: PathBuf| RelPath::from_bytes(path.as_os_str().as_bytes()).ok();
+    binds_from_bytes(bytes)?
+        .into_iter()
+        .map(|(a, b)| Some((rel(a)?, rel(b)?)))
+        .collect()
 }
 
 /// The columns of an owner: all there, or none.

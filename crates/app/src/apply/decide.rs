@@ -23,6 +23,16 @@ impl Sandbar {
         result: Hash,
     ) -> PortResult<(Vec<Change>, Vec<String>)> {
         let changes = self.parts.objects.diff(base, result).await?;
+        self.without_nested_git(base, changes).await
+    }
+
+    /// Leaves out what lies in the git directories of nested repositories that
+    /// were in the base; names the repositories where something does.
+    pub(crate) async fn without_nested_git(
+        &self,
+        base: Hash,
+        changes: Vec<Change>,
+    ) -> PortResult<(Vec<Change>, Vec<String>)> {
         let mut nested: Vec<RelPath> = changes.iter().filter_map(|c| nested_git(&c.path)).collect();
         nested.sort_unstable();
         nested.dedup();

@@ -6,8 +6,8 @@ use std::time::Duration;
 use sandbar_domain::journal::JournalKind;
 use sandbar_domain::plan::{PlanEvent, PlanState};
 use sandbar_domain::resource::{Resource, ResourceType, Root};
-use sandbar_domain::{Change, Code, Hash};
-use sandbar_ports::git::{Checkout, Landfall, Landing, LandingRequest};
+use sandbar_domain::{Change, Code, Hash, RelPath};
+use sandbar_ports::git::{Began, Checkout, Landfall, Landing, LandingRequest};
 use sandbar_ports::store::{JournalQuery, PlanRecord, SandboxRecord};
 use sandbar_ports::target::RootLock;
 use sandbar_ports::{PortError, PortResult};
@@ -18,6 +18,7 @@ use super::payload::{Payload, SavedHead};
 use super::report::{ApplyReport, ApplyRequest, Outcome, Resulting};
 use crate::Sandbar;
 use crate::config::Cleanup;
+use crate::plans::refuse_unsettled;
 
 /// How long an apply waits for others on the same root.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -79,7 +80,7 @@ impl Sandbar {
 
     /// Takes the lock of a root, waiting for other applies: they are short,
     /// and the decision is made under the lock, on what they left.
-    pub(super) async fn lock_root(&self, root: &Root) -> PortResult<Box<dyn RootLock>> {
+    pub(crate) async fn lock_root(&self, root: &Root) -> PortResult<Box<dyn RootLock>> {
         let mut waited = Duration::ZERO;
         loop {
             match self.parts.targets.lock(root.clone()).await {
@@ -116,7 +117,7 @@ impl Sandbar {
         resource: Resource,
         result: Hash,
     ) -> PortResult<ApplyReport> {
-        self.checkout_for(request, sandbox, &resource).await?;
+        let checkout = self.checkout_for(request, sandbox, &resource).await?;
         let base = self.base_of(sandbox).await?.tree;
         let (changes, _) = self.changes_to_apply(base, result).await?;
         let part = self.part_of(request, sandbox, &resource, changes)?;
@@ -133,8 +134,48 @@ impl Sandbar {
             }
         }
         report.warnings = decision.warnings.iter().map(warn).collect();
+        if let Some(checkout) = &checkout {
+            let lands = request.resulting != Resulting::Uncommitted;
+            let left = self.left_inside(sandbox, checkout, lands).await?;
+            report.warnings.extend(left);
+        }
         report.already = decision.already;
         Ok(report)
+    }
+
+    /// Says what was made with git inside and is not brought (APL-10).
+    async fn left_inside(
+        &self,
+        sandbox: &SandboxRecord,
+        checkout: &Checkout,
+        landed: bool,
+    ) -> PortResult<Vec<String>> {
+        let mut began = Began {
+            landed,
+            ..Began::default()
+        };
+        if let Some(git) = self.base_of(sandbox).await?.git {
+            let files = ["packed-refs", "config"].map(|name| RelPath::new(name).expect("a name"));
+            let found = self.parts.objects.lookup(git, files.to_vec()).await?;
+            for (entry, into) in found
+                .into_iter()
+                .zip([&mut began.packed_refs, &mut began.config])
+            {
+                if let Some(entry) = entry {
+                    *into = self.parts.objects.get(entry.hash).await?;
+                }
+            }
+        }
+        let root = sandbox.place.join("r");
+        let left = self
+            .parts
+            .git
+            .left_inside(root, checkout.clone(), began)
+            .await?;
+        Ok(left
+            .into_iter()
+            .map(|what| format!("stays inside: {what}"))
+            .collect())
     }
 
     async fn attempt(
@@ -156,6 +197,14 @@ impl Sandbar {
         let (changes, nested) = self.changes_to_apply(base, state.tree).await?;
         let part = self.part_of(request, sandbox, resource, changes)?;
         let Part { changes, rest } = &part;
+        let open = self
+            .unsettled(sandbox, state.tree, |path| {
+                !rest.iter().any(|change| change.path == *path)
+            })
+            .await?;
+        if !open.is_empty() {
+            return Err(refuse_unsettled(&plan.plan.name, open));
+        }
         let onto_tree = !matches!(request.resulting, Resulting::Branch(..));
         let decision = match onto_tree {
             true => self.decide(&resource.root, resource.kind, changes).await?,
@@ -183,13 +232,10 @@ impl Sandbar {
         let landing = self
             .landing(request, sandbox, checkout.as_ref(), changes)
             .await?;
-        if let Some(checkout) = &checkout
-            && landing.is_none()
-        {
-            let root = sandbox.place.join("r");
-            report
-                .warnings
-                .extend(self.parts.git.left_inside(root, checkout.clone()).await?);
+        if let Some(checkout) = &checkout {
+            let lands = request.resulting != Resulting::Uncommitted;
+            let left = self.left_inside(sandbox, checkout, lands).await?;
+            report.warnings.extend(left);
         }
         if let Some(landing) = &landing {
             report.warnings.extend(landing.notes.iter().cloned());
@@ -259,7 +305,7 @@ impl Sandbar {
     }
 
     /// Returns what git says of a checkout, which it must still be.
-    pub(super) async fn checkout_there(&self, resource: &Resource) -> PortResult<Checkout> {
+    pub(crate) async fn checkout_there(&self, resource: &Resource) -> PortResult<Checkout> {
         let path = &resource.root.path;
         let found = self.parts.git.discover(path.clone()).await?;
         found

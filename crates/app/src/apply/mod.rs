@@ -13,6 +13,7 @@ mod payload;
 mod report;
 mod undo;
 
+pub(crate) use decide::warn;
 pub(crate) use part::below_root;
 pub(crate) use payload::Payload;
 pub use report::{ApplyReport, ApplyRequest, Conflict, Outcome, Resulting, UndoRequest};

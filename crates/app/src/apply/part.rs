@@ -1,12 +1,12 @@
 //! A part of a result: which changes were asked for, and what the base of the
 //! sandbox becomes when only they were applied (APL-8).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
 use sandbar_domain::resource::Resource;
 use sandbar_domain::snapshot::Snapshot;
-use sandbar_domain::tree::{build, empty};
+use sandbar_domain::tree::build;
 use sandbar_domain::{Change, Code, Entry, Kind, RelPath};
 use sandbar_ports::store::SandboxRecord;
 use sandbar_ports::{PortError, PortResult};
@@ -66,22 +66,13 @@ impl Sandbar {
 
     /// Makes the base that a sandbox has once `changes` are applied: what it
     /// was, with these paths as in the result, since both sides have that now.
-    pub(super) async fn base_after(
+    pub(crate) async fn base_after(
         &self,
         sandbox: &SandboxRecord,
         changes: &[Change],
     ) -> PortResult<Rebase> {
         let old = self.base_of(sandbox).await?;
-        let from = old.id();
-        let mut paths: BTreeMap<RelPath, Entry> = BTreeMap::new();
-        for (path, entry) in self.parts.objects.list(old.tree).await? {
-            // What a directory holds is listed path by path.
-            let hash = match entry.kind {
-                Kind::Directory => empty(),
-                _ => entry.hash,
-            };
-            paths.insert(path, Entry::new(entry.kind, hash));
-        }
+        let mut paths = self.listed(old.tree).await?;
         for change in changes {
             match change.new {
                 Some(entry) => drop(paths.insert(change.path.clone(), entry)),
@@ -92,6 +83,7 @@ impl Sandbar {
             PortError::new(Code::Internal, format!("make the new base: {error}"))
         })?;
         self.parts.objects.put(built.objects).await?;
+        let from = old.id();
         let new = Snapshot {
             tree: built.root,
             ..old

@@ -9,7 +9,7 @@ use sandbar_domain::apply::{Decision, PathOp, Present, inverse, paths_to_observe
 use sandbar_domain::journal::{JournalKind, Phase};
 use sandbar_domain::plan::PlanEvent;
 use sandbar_domain::resource::{Resource, ResourceType};
-use sandbar_domain::{Change, Code, Entry, RelPath};
+use sandbar_domain::{Change, Code, Entry, Hash, RelPath};
 use sandbar_ports::git::Checkout;
 use sandbar_ports::store::{
     JournalQuery, JournalRecord, PlanMark, PlanRecord, SandboxRecord, SandboxState,
@@ -94,6 +94,32 @@ impl Sandbar {
             }
         }
         Ok(standing)
+    }
+
+    /// Lists how applies moved the base that were taken back, newest first:
+    /// from and to.
+    pub(crate) async fn bases_moved_back(
+        &self,
+        plan: &PlanRecord,
+    ) -> PortResult<Vec<(Hash, Hash)>> {
+        let query = JournalQuery::OfPlan(plan.plan.id);
+        let (mut open, mut back) = (Vec::new(), Vec::new());
+        for entry in self.parts.store.journal(query).await? {
+            if entry.phase != Phase::Done {
+                continue;
+            }
+            match entry.kind {
+                JournalKind::Apply => {
+                    let payload = Payload::decode(entry.version, &entry.payload)?;
+                    if let Some(rebase) = payload.rebase {
+                        open.push((rebase.from()?, rebase.to()?));
+                    }
+                }
+                JournalKind::Undo => back.append(&mut open),
+            }
+        }
+        back.reverse();
+        Ok(back)
     }
 
     /// Reads entries of a plan by id, in the order given.

@@ -80,6 +80,7 @@ impl Sandbar {
             rules: None,
             ignored: 0,
             binds: Vec::new(),
+            unsettled: Vec::new(),
         };
         self.parts.store.add_sandbox(sandbox.clone()).await?;
         let (created, rules) = match checkout {

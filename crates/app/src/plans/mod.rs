@@ -13,6 +13,7 @@ mod pins;
 mod rollback;
 mod run;
 mod steps;
+mod update;
 
 pub use checkpoint::CheckpointReport;
 pub use find::no_plan;
@@ -20,3 +21,5 @@ pub use look::{DiffReport, LogEntry, PlanReport, SandboxReport, StatusReport};
 pub use rollback::RollbackReport;
 pub use run::{ExecRequest, RunReport, RunRequest};
 pub use steps::StepOutcome;
+pub(crate) use update::refuse_unsettled;
+pub use update::{Unsettled, UpdateReport};

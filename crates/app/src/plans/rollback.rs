@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sandbar_domain::plan::PlanEvent;
 use sandbar_domain::resource::Strategy;
 use sandbar_domain::snapshot::Snapshot;
-use sandbar_domain::{Code, RelPath};
+use sandbar_domain::{Code, Hash, RelPath};
 use sandbar_ports::rules::CarryRules;
 use sandbar_ports::store::{
     CheckpointRecord, NewCheckpoint, PlanRecord, SandboxRecord, SandboxState,
@@ -127,10 +127,25 @@ impl Sandbar {
         }
         let marked = SandboxRecord {
             state: SandboxState::Restoring,
+            // A checkpoint is bound to the base that it was compared with: with
+            // a later one, what an update brought since would count as undone.
+            base: Some(self.base_then(plan, wanted).await?),
             ..sandbox.clone()
         };
         self.parts.store.update_sandbox(marked.clone()).await?;
         self.materialise(&marked, wanted).await
+    }
+
+    /// Returns the base of a checkpoint. One that a part of an apply moved, and
+    /// an undo moved back, is the one from before.
+    async fn base_then(&self, plan: &PlanRecord, wanted: &Snapshot) -> PortResult<Hash> {
+        let mut base = wanted.base.unwrap_or_else(|| wanted.id());
+        for (from, to) in self.bases_moved_back(plan).await? {
+            if base == to {
+                base = from;
+            }
+        }
+        Ok(base)
     }
 
     /// Goes on with a restore that a dead process began.

@@ -71,6 +71,7 @@ async fn run(args: Args) -> PortResult<u8> {
             run::checkpoint(&sandbar, &plan, message, &cwd, json).await
         }
         Command::Rollback { plan, to } => run::rollback(&sandbar, &plan, &to, &cwd, json).await,
+        Command::Update { plan } => run::update(&sandbar, &plan, &cwd, json).await,
         Command::Apply(apply) => apply::apply(&sandbar, apply, cwd, json).await,
         Command::Undo {
             plan,

@@ -44,6 +44,7 @@ pub(crate) async fn answer(command: &Command, cwd: &Path, json: bool) -> PortRes
         | Command::Checkpoint { plan, .. }
         | Command::Rollback { plan, .. }
         | Command::Undo { plan, .. }
+        | Command::Update { plan }
         | Command::Discard { plan } => plan,
         // These need no plan, or make one.
         Command::Run(_)

@@ -1,4 +1,4 @@
-//! `run`, `exec`, `shell`, `plan new`, `checkpoint`, `rollback`.
+//! `run`, `exec`, `shell`, `plan new`, `checkpoint`, `rollback`, `update`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -188,4 +188,37 @@ pub(crate) async fn rollback(
     }
     print(&text);
     Ok(0)
+}
+
+/// `sandbar update`.
+pub(crate) async fn update(
+    sandbar: &Sandbar,
+    plan: &str,
+    cwd: &Path,
+    json: bool,
+) -> PortResult<u8> {
+    let report = sandbar.update(plan, cwd).await?;
+    let settled = report.unsettled.is_empty();
+    if json {
+        document(&json!({
+            "plan": document::plan(&report.plan),
+            "outcome": if settled { "updated" } else { "conflict" },
+            "resource": report.resource.root.path,
+            "paths": report.brought.iter().map(|path| path.as_str()).collect::<Vec<_>>(),
+            "conflicts": report.unsettled.iter().map(|one| json!({
+                "path": one.path.as_str(),
+                "reason": one.reason,
+                "beside": one.beside.as_ref().map(|path| path.as_str()),
+            })).collect::<Vec<_>>(),
+            "before": report.before,
+            "checkpoint": report.after,
+            "warnings": report.warnings,
+        }));
+    } else {
+        for warning in &report.warnings {
+            anstream::eprintln!("{NOTE}sandbar: {warning}{NOTE:#}");
+        }
+        print(&human::update(&report));
+    }
+    Ok(if settled { 0 } else { 3 })
 }

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use sandbar::domain::apply::PathOp;
 use sandbar::domain::change::Counts;
+use sandbar::domain::plan::PlanState;
 use sandbar::domain::{Change, ChangeKind, ChangeSet, Kind};
-use sandbar::{ApplyReport, Doctor, LogEntry, Outcome, PlanReport, StatusReport};
+use sandbar::{ApplyReport, Doctor, LogEntry, Outcome, PlanReport, StatusReport, UpdateReport};
 
 use super::style::{BAD, DIM, GOOD, NAME, NOTE, PLACE};
 use super::time::stamp;
@@ -283,6 +284,12 @@ fn afterwards(report: &ApplyReport) -> Vec<String> {
                 format!("look at it: sandbar diff {name}   bring it: sandbar apply {name}"),
             ]
         }
+        Outcome::Conflict if report.plan.plan.mark.state == PlanState::Review => vec![format!(
+            "settle it in your tree, or inside after `sandbar update {name}`; then apply again"
+        )],
+        Outcome::Conflict => vec![
+            "settle it in your tree, then try again; what was replaced: `sandbar kept list`".into(),
+        ],
         Outcome::Undone => vec![format!(
             "go on: sandbar exec {name} -- CMD   bring it again: sandbar apply {name}"
         )],
@@ -291,6 +298,46 @@ fn afterwards(report: &ApplyReport) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+/// What an update brought.
+pub(crate) fn update(report: &UpdateReport) -> String {
+    let name = &report.plan.plan.name;
+    if report.brought.is_empty() && report.unsettled.is_empty() {
+        return format!("plan {NAME}{name}{NAME:#} is up to date\n");
+    }
+    let mut out = format!(
+        "{GOOD}updated{GOOD:#} plan {NAME}{name}{NAME:#}: {} brought in\n",
+        length(&report.brought, "path")
+    );
+    for one in &report.unsettled {
+        let what = match (&one.beside, &*one.reason) {
+            (Some(beside), _) => format!("{}; yours is {beside} inside", reason(&one.reason)),
+            (None, "overlap" | "both_added") => {
+                format!(
+                    "{}; both versions stand in it, between markers",
+                    reason(&one.reason)
+                )
+            }
+            (None, "deleted_here") => format!("{}; the plan's stays", reason(&one.reason)),
+            (None, word) => reason(word).to_owned(),
+        };
+        let _ = writeln!(out, "  {BAD}{}{BAD:#}: {what}", one.path);
+    }
+    if report.unsettled.is_empty() {
+        let _ = writeln!(
+            out,
+            "  {DIM}look: sandbar diff {name}   bring: sandbar apply {name}{DIM:#}"
+        );
+    } else {
+        let _ = writeln!(out, "  {DIM}settle it inside: sandbar shell {name}{DIM:#}");
+    }
+    let _ = writeln!(
+        out,
+        "  {DIM}as it was before: sandbar rollback {name} --to {}{DIM:#}",
+        report.before
+    );
+    out
 }
 
 fn operation(op: &PathOp) -> String {

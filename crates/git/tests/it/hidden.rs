@@ -301,10 +301,24 @@ fn what_stays_inside_is_listed() {
     let place = Place::new();
     let root = place.repository("repo");
     git(&root, &["branch", "known"]);
+    git(&root, &["branch", "doomed"]);
     let made = sandbox(&place, "box", &root);
     let inside = &made.root;
-    let left = || run(GIT.left_inside(inside.clone(), discover(&root))).unwrap();
-    assert_eq!(left(), Vec::<String>::new());
+    let read = |name: &str| std::fs::read(inside.join(".git").join(name)).unwrap();
+    let began = sandbar_ports::git::Began {
+        packed_refs: read("packed-refs"),
+        config: read("config"),
+        landed: false,
+    };
+    let left = |began: &sandbar_ports::git::Began| {
+        run(GIT.left_inside(inside.clone(), discover(&root), began.clone())).unwrap()
+    };
+    assert_eq!(left(&began), Vec::<String>::new());
+    // What moves outside meanwhile was not made inside.
+    git(&root, &["commit", "-q", "--allow-empty", "-m", "outside"]);
+    git(&root, &["branch", "-f", "known"]);
+    git(&root, &["branch", "fresh"]);
+    assert_eq!(left(&began), Vec::<String>::new());
     git(inside, &["checkout", "-qb", "topic"]);
     for number in 0..2 {
         write(inside, "a.txt", format!("{number}\n"));
@@ -312,18 +326,30 @@ fn what_stays_inside_is_listed() {
     }
     git(inside, &["tag", "mark"]);
     git(inside, &["tag", "old", "main"]);
+    git(inside, &["branch", "-qD", "doomed"]);
+    git(inside, &["notes", "add", "-m", "note", "main"]);
+    git(inside, &["config", "user.email", "secret@example.com"]);
+    git(inside, &["config", "remote.fork.url", "/fork"]);
     write(inside, "a.txt", "stash\n");
     git(inside, &["stash", "-q"]);
     let main = git(inside, &["rev-parse", "main"]);
-    assert_eq!(
-        left(),
-        [
-            "branch topic: 2 commits".to_owned(),
-            "stash: 1 entry".to_owned(),
-            "tag mark: 2 commits".to_owned(),
-            format!("tag old: new, at {}", main.trim()),
-        ]
-    );
+    let mut expected = vec![
+        "branch topic: 2 commits".to_owned(),
+        "notes commits: 1 commit".to_owned(),
+        "stash: 1 entry".to_owned(),
+        "tag mark: 2 commits".to_owned(),
+        format!("tag old: new, at {}", main.trim()),
+        "branch doomed: deleted inside, not in your repository".to_owned(),
+        "config: remote.fork.url, user.email".to_owned(),
+    ];
+    assert_eq!(left(&began), expected);
+    // The branch that lands is not left.
+    let landing = sandbar_ports::git::Began {
+        landed: true,
+        ..began
+    };
+    expected.remove(0);
+    assert_eq!(left(&landing), expected);
 }
 
 #[test]

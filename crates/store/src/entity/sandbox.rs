@@ -28,6 +28,7 @@ pub struct Model {
     pub rules: Option<String>,
     pub ignored: i64,
     pub binds: Vec<u8>,
+    pub unsettled: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
@@ -52,6 +53,7 @@ pub(crate) fn to_row(record: &SandboxRecord, sequence: i64) -> Model {
         rules,
         ignored,
         binds,
+        unsettled,
     } = record;
     let (root_path, root_device, root_inode) = match root {
         None => (None, None, None),
@@ -83,6 +85,7 @@ pub(crate) fn to_row(record: &SandboxRecord, sequence: i64) -> Model {
         rules: rules.map(|hash| hash.to_string()),
         ignored: ignored.cast_signed(),
         binds: convert::binds_to_bytes(binds),
+        unsettled: convert::rel_pairs_to_bytes(unsettled),
     }
 }
 
@@ -107,6 +110,7 @@ pub(crate) fn from_row(row: Model) -> Result<SandboxRecord, BadRow> {
         rules,
         ignored,
         binds,
+        unsettled,
     } = row;
     let root = match (root_path, root_device, root_inode) {
         (None, None, None) => None,
@@ -137,5 +141,7 @@ pub(crate) fn from_row(row: Model) -> Result<SandboxRecord, BadRow> {
         ignored: ignored.cast_unsigned(),
         binds: convert::binds_from_bytes(&binds)
             .ok_or_else(|| BadRow::new(TABLE, "binds", "cut short"))?,
+        unsettled: convert::rel_pairs_from_bytes(&unsettled)
+            .ok_or_else(|| BadRow::new(TABLE, "unsettled", "cut short"))?,
     })
 }

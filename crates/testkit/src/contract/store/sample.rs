@@ -166,6 +166,7 @@ pub fn sandbox(n: u128, plan: PlanId, resource: ResourceId) -> SandboxRecord {
         rules: None,
         ignored: 0,
         binds: Vec::new(),
+        unsettled: Vec::new(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sandbar_domain::resource::{Root, Strategy};
-use sandbar_domain::{Code, Disposition, Hash, PlanId, ResourceId};
+use sandbar_domain::{Code, Disposition, Hash, PlanId, RelPath, ResourceId};
 use sandbar_ports::exec::View;
 use sandbar_ports::store::{SandboxRecord, SandboxState, Store};
 
@@ -34,6 +34,7 @@ pub(super) async fn odd_sandboxes_come_back_equal(world: Arc<dyn StoreWorld>) {
         let resource = sample::resource(100 + n as u64);
         let resource = done(store.register(resource).await, "registering").id;
         let path = |k: usize| paths[(n + k) % paths.len()].clone();
+        let rel = |k: usize| RelPath::new(&format!("ünï/{k} \n")).expect("a valid path");
         let number = sample::ODD_NUMBERS[n % sample::ODD_NUMBERS.len()];
         let record = SandboxRecord {
             // Ids fall, so that they cannot be what orders.
@@ -53,6 +54,7 @@ pub(super) async fn odd_sandboxes_come_back_equal(world: Arc<dyn StoreWorld>) {
             rules: (n % 3 == 2).then(|| Hash::of(b"rules")),
             ignored: number,
             binds: (0..n % 4).map(|k| (path(k), path(k + 1))).collect(),
+            unsettled: (0..n % 3).map(|k| (rel(k), rel(k + 1))).collect(),
             ..sample::sandbox(0, plan, resource)
         };
         done(store.add_sandbox(record.clone()).await, "adding a sandbox");
@@ -121,6 +123,10 @@ pub(super) async fn an_update_replaces_everything_but_the_order(world: Arc<dyn S
         rules: Some(Hash::of(b"2")),
         ignored: 3,
         binds: vec![("/a".into(), "/b".into())],
+        unsettled: vec![(
+            RelPath::new("a").expect("a valid path"),
+            RelPath::new("b/c").expect("a valid path"),
+        )],
         ..first.clone()
     };
     // Filled, then emptied again: no column may keep an old value.
