@@ -13,7 +13,7 @@ use sandbar_ports::objects::{Collected, Live, Objects, StoreHealth};
 use sandbar_ports::pins::{Pin, Pins, ShareRequest, Sharing};
 use sandbar_ports::progress::Stage;
 use sandbar_ports::workspace::{
-    Assemble, Capture, Captured, Create, Created, Restore, Restored, Workspaces,
+    Assemble, Capture, Captured, Create, Created, Restore, Restored, Sealing, Workspaces,
 };
 use sandbar_ports::{PortError, PortResult};
 
@@ -155,8 +155,31 @@ impl Workspaces for FsEngine {
     }
 
     async fn create(&self, request: Create) -> PortResult<Created> {
-        self.writing(move |inner| create::create(&inner.store, &request))
-            .await
+        self.0.data.check_writable()?;
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let inner = Arc::clone(&self.0);
+        let work = tokio::task::spawn_blocking(move || {
+            create::create(&inner.store, &request, |created| {
+                // Nobody listens any more: the caller gave up.
+                drop(tell.send(created));
+            })
+        });
+        let end = async move {
+            work.await.map_err(|error| {
+                PortError::new(Code::Internal, format!("finish a copy: {error}"))
+            })?
+        };
+        match told.await {
+            Ok(mut created) => {
+                created.sealing = Sealing::new(end);
+                Ok(created)
+            }
+            // It ended without having come so far, and says why.
+            Err(_) => Err(match end.await {
+                Err(error) => error,
+                Ok(()) => PortError::new(Code::Internal, "finish a copy: it told nothing"),
+            }),
+        }
     }
 
     async fn assemble(&self, request: Assemble) -> PortResult<()> {

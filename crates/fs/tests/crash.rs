@@ -38,7 +38,7 @@ fn killed_anywhere_during_create() {
         let dir = Path::new(&dir);
         let engine = FsEngine::open(&dir.join("data")).unwrap();
         let place = wait(engine.reserve()).unwrap();
-        wait(engine.create(Create {
+        let mut created = wait(engine.create(Create {
             source: wait(engine.identify(dir.join("src"))).unwrap(),
             dest: place.join("r"),
             hidden: vec![],
@@ -47,6 +47,7 @@ fn killed_anywhere_during_create() {
             cancel: Cancel::new(),
         }))
         .unwrap();
+        wait(created.sealing.wait()).unwrap();
         return;
     }
     let mut killed = 0;

@@ -72,7 +72,7 @@ fn a_copy_is_exact_and_the_original_untouched() {
     assert_eq!(captured.tree, sandbox.created.tree);
     assert_eq!(captured.tally, sandbox.created.tally);
     assert_eq!((captured.tally.files, captured.tally.directories), (10, 4));
-    for file in &sandbox.created.files {
+    for file in sandbox.created.files.iter() {
         let bytes = wait(bench.engine.get(file.hash)).unwrap();
         let path = sandbox.root().join(&file.path);
         let meta = std::fs::symlink_metadata(&path).unwrap();

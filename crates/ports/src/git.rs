@@ -149,7 +149,7 @@ pub struct PrivateRequest {
     /// and not taken along (STR-1).
     pub pins: Option<PathBuf>,
     /// What was copied, with stats.
-    pub files: Vec<CopiedFile>,
+    pub files: Arc<[CopiedFile]>,
     /// Keep remotes usable for pushing.
     pub allow_push: bool,
     /// Start from a commit instead of the working state.
@@ -196,8 +196,12 @@ pub struct HideRequest {
     pub sequence: u64,
     /// The hidden commit before, if there is one: parent and start of its tree.
     pub parent: Option<String>,
-    /// With a parent: what changed since. Without: everything in the tree.
+    /// With a parent: what changed since. Without: everything in the tree,
+    /// unless `copied` says it.
     pub changes: Vec<Change>,
+    /// Without a parent: everything in the root that was copied just now, with
+    /// stats that still hold; sorted by path.
+    pub copied: Option<Arc<[CopiedFile]>>,
     /// The content of changed files and symlink targets by hash.
     pub contents: Arc<dyn Contents>,
     /// The pool of the sandbox's immutable objects: those of hidden commits

@@ -2,7 +2,8 @@
 //! section 12 seen from the use cases (STR-2).
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use sandbar_domain::resource::Root;
@@ -78,7 +79,7 @@ pub struct Create {
 }
 
 /// What [`Workspaces::create`] did.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Created {
     /// The directory object of the state that was copied.
     pub tree: Hash,
@@ -88,7 +89,50 @@ pub struct Created {
     pub tally: Tally,
     /// Every file and symlink with what `lstat` says of the original and of
     /// the copy; sorted by path. The git adapter writes the index from it.
-    pub files: Vec<CopiedFile>,
+    pub files: Arc<[CopiedFile]>,
+    /// What is still under way.
+    pub sealing: Sealing,
+}
+
+/// The end of a creation: what was copied is being made durable while others
+/// go on. Until it is waited for, nothing that names the new tree may be
+/// recorded, no file that was copied may change, and the sandbox directory may
+/// not be removed.
+// The lock is never contended; it lets a creation be looked at from several
+// threads.
+pub struct Sealing(Mutex<Option<Work>>);
+
+type Work = Pin<Box<dyn Future<Output = PortResult<()>> + Send>>;
+
+impl Sealing {
+    /// Wraps work under way; it must go on whether it is waited for or not.
+    pub fn new(work: impl Future<Output = PortResult<()>> + Send + 'static) -> Self {
+        Self(Mutex::new(Some(Box::pin(work))))
+    }
+
+    /// Nothing is left to do.
+    pub fn done() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    /// Waits until what was copied is durable.
+    pub async fn wait(&mut self) -> PortResult<()> {
+        let work = self
+            .0
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match work {
+            Some(work) => work.await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Sealing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sealing")
+    }
 }
 
 /// One copied file or symlink.

@@ -12,6 +12,7 @@ use sandbar_ports::store::{
 use sandbar_ports::{PortError, PortResult};
 
 use super::capture::State;
+use super::create::Content;
 use crate::Sandbar;
 
 /// What a checkpoint came to.
@@ -117,20 +118,20 @@ impl Sandbar {
         }
         let mut commit = part.commit.clone();
         if !same {
-            if commit.is_some() {
+            if let Some(parent) = commit {
                 let changes = self.parts.objects.diff(old.tree, new.tree).await?;
                 let sequence = last.sequence + 1;
                 let text = message.as_deref().unwrap_or(step);
-                let hidden = self.hide(plan, sandbox, sequence, commit, changes, text);
+                let content = Content::Since(parent, changes);
+                let hidden = self.hide(plan, sandbox, sequence, content, text);
                 commit = Some(match hidden.await {
                     Ok(commit) => commit,
                     // The commit before cannot be read: someone inside damaged
                     // the git directory. It is made anew from nothing, since
                     // going back must work then most of all.
                     Err(error) if error.code == Code::CorruptObject => {
-                        let none = sandbar_domain::tree::empty();
-                        let all = self.parts.objects.diff(none, new.tree).await?;
-                        self.hide(plan, sandbox, sequence, None, all, text).await?
+                        let all = Content::Whole(self.parts.objects.list(new.tree).await?);
+                        self.hide(plan, sandbox, sequence, all, text).await?
                     }
                     Err(error) => return Err(error),
                 });

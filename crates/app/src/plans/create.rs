@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sandbar_domain::resource::{ResourceType, Strategy};
 use sandbar_domain::snapshot::Snapshot;
-use sandbar_domain::{Change, Code, Hash, RelPath};
+use sandbar_domain::{Change, Code, Entry, Hash, RelPath};
 use sandbar_ports::exec::View;
 use sandbar_ports::git::{
     Checkout, GitRules, HideRequest, PrivateGit, PrivateRequest, RulesRequest, Start,
@@ -14,7 +14,7 @@ use sandbar_ports::rules::{CarryRules, Everything};
 use sandbar_ports::store::{
     CheckpointPart, NewCheckpoint, PlanRecord, SandboxRecord, SandboxState,
 };
-use sandbar_ports::workspace::{Assemble, Create, Created};
+use sandbar_ports::workspace::{Assemble, CopiedFile, Create, Created, Sealing};
 use sandbar_ports::{PortError, PortResult};
 
 use super::capture::{GIT_DIR, OWN_DIR};
@@ -32,6 +32,16 @@ pub(crate) struct BaseOptions {
     pub(crate) view: View,
     /// The commit to start from; none for the working state.
     pub(crate) start: Option<Start>,
+}
+
+/// What a hidden commit holds.
+pub(crate) enum Content {
+    /// What the hidden commit before has, with these changes.
+    Since(String, Vec<Change>),
+    /// What was copied just now.
+    Copied(Arc<[CopiedFile]>),
+    /// All of a tree.
+    Whole(Vec<(RelPath, Entry)>),
 }
 
 impl Sandbar {
@@ -94,7 +104,11 @@ impl Sandbar {
                 }
                 (created, Some(rules))
             }
-            None => (self.copy(located, place, Arc::new(Everything)).await?, None),
+            None => {
+                let mut created = self.copy(located, place, Arc::new(Everything)).await?;
+                created.sealing.wait().await?;
+                (created, None)
+            }
         };
         sandbox.ignored = created.tally.ignored;
         if let Some(hint) = left_behind(&created.tally.ignored_paths) {
@@ -105,7 +119,9 @@ impl Sandbar {
             let saved = self.parts.objects.put(vec![rules.save()]).await?;
             sandbox.rules = saved.first().copied();
         }
-        self.first_checkpoint(plan, &mut sandbox, &created).await?;
+        let as_copied = options.start.is_none();
+        self.first_checkpoint(plan, &mut sandbox, &created, as_copied)
+            .await?;
         sandbox.state = SandboxState::Ready;
         self.parts.store.update_sandbox(sandbox.clone()).await?;
         Ok(sandbox)
@@ -151,7 +167,7 @@ impl Sandbar {
                 track_ignored: false,
             };
             let rules = self.parts.git.rules(request).await?;
-            let created = self.copy(located, place, rules.clone()).await?;
+            let mut created = self.copy(located, place, rules.clone()).await?;
             let request = PrivateRequest {
                 checkout: checkout.clone(),
                 root: created.root.clone(),
@@ -164,15 +180,13 @@ impl Sandbar {
                     .clone()
                     .map(|start| asked_for(start, &created, &*rules)),
             };
-            let mut private = self.parts.git.private(request).await?;
-            self.pin(place, pins.clone(), &mut private).await?;
-            let assemble = Assemble {
-                dest: place.join("r").join(GIT_DIR),
-                pool: Some(pool(place)),
-                parts: private.parts.clone(),
-                cancel: self.around.cancel.clone(),
-            };
-            self.parts.workspaces.assemble(assemble).await?;
+            // The disk is waited for while git is put in order; both end
+            // before anything else happens to the place.
+            let mut sealing = std::mem::replace(&mut created.sealing, Sealing::done());
+            let furnish = self.furnish(request, place, pins.clone());
+            let (sealed, private) = tokio::join!(sealing.wait(), furnish);
+            sealed?;
+            let mut private = private?;
             if self.parts.git.fingerprint(checkout.clone()).await? == before {
                 if options.start.is_none() {
                     return Ok((created, private, rules));
@@ -192,26 +206,41 @@ impl Sandbar {
         Err(PortError::new(Code::UnstableFile, message))
     }
 
+    /// Makes the private git directory.
+    async fn furnish(
+        &self,
+        request: PrivateRequest,
+        place: &std::path::Path,
+        pins: Option<PathBuf>,
+    ) -> PortResult<PrivateGit> {
+        let mut private = self.parts.git.private(request).await?;
+        self.pin(place, pins, &mut private).await?;
+        let assemble = Assemble {
+            dest: place.join("r").join(GIT_DIR),
+            pool: Some(pool(place)),
+            parts: std::mem::take(&mut private.parts),
+            cancel: self.around.cancel.clone(),
+        };
+        self.parts.workspaces.assemble(assemble).await?;
+        Ok(private)
+    }
+
     /// Records the base: the first checkpoint, from which everything counts.
     async fn first_checkpoint(
         &self,
         plan: &PlanRecord,
         sandbox: &mut SandboxRecord,
         created: &Created,
+        as_copied: bool,
     ) -> PortResult<()> {
         let mut commit = None;
         let mut git = None;
         if sandbox.strategy == Strategy::GitWorktree {
-            let listed = self.parts.objects.list(created.tree).await?;
-            let all = listed.into_iter().map(|(path, entry)| Change {
-                path,
-                old: None,
-                new: Some(entry),
-            });
-            commit = Some(
-                self.hide(plan, sandbox, 1, None, all.collect(), "base")
-                    .await?,
-            );
+            let all = match as_copied {
+                true => Content::Copied(created.files.clone()),
+                false => Content::Whole(self.parts.objects.list(created.tree).await?),
+            };
+            commit = Some(self.hide(plan, sandbox, 1, all, "base").await?);
             git = Some(self.capture_git(sandbox).await?);
         }
         let base = Snapshot {
@@ -249,16 +278,28 @@ impl Sandbar {
         plan: &PlanRecord,
         sandbox: &SandboxRecord,
         sequence: u64,
-        parent: Option<String>,
-        changes: Vec<Change>,
+        content: Content,
         message: &str,
     ) -> PortResult<String> {
+        let (parent, changes, copied) = match content {
+            Content::Since(parent, changes) => (Some(parent), changes, None),
+            Content::Copied(files) => (None, Vec::new(), Some(files)),
+            Content::Whole(listed) => {
+                let all = listed.into_iter().map(|(path, entry)| Change {
+                    path,
+                    old: None,
+                    new: Some(entry),
+                });
+                (None, all.collect(), None)
+            }
+        };
         let request = HideRequest {
             root: sandbox.place.join("r"),
             plan: plan.plan.id,
             sequence,
             parent,
             changes,
+            copied,
             contents: self.parts.contents.clone(),
             pool: Some(pool(&sandbox.place)),
             message: format!("sandbar: {} #{sequence} {message}", plan.plan.name),

@@ -1,7 +1,6 @@
 //! Making a sandbox root: one pass over the original that copies, hashes and
 //! stores (PLN-5). On failure the new root is gone; the original is only read.
 
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use sandbar_domain::Hash;
@@ -9,7 +8,7 @@ use sandbar_domain::resource::Root;
 use sandbar_domain::{Entry, Kind, RelPath};
 use sandbar_ports::PortResult;
 use sandbar_ports::progress::Stage;
-use sandbar_ports::workspace::{CacheKey, CopiedFile, Create, Created};
+use sandbar_ports::workspace::{CacheKey, CopiedFile, Create, Created, Sealing};
 
 use super::copying::{directory_like_original, first_mode, like_original, symlink_like_original};
 use super::remove::remove_tree;
@@ -22,8 +21,13 @@ use crate::sys::{self, Dir, Errno, Seen, Type, at, fail, kind_of};
 
 const CHUNK: usize = 256 * 1024;
 
-/// Copies a root; see the port.
-pub(crate) fn create(store: &ObjectStore, request: &Create) -> PortResult<Created> {
+/// Copies a root; see the port. Says what was made as soon as all of it is
+/// there, and returns when it is durable.
+pub(crate) fn create(
+    store: &ObjectStore,
+    request: &Create,
+    copied: impl FnOnce(Created),
+) -> PortResult<()> {
     let source = sys::open_root(&request.source)?;
     let shown = request.dest.display();
     let (Some(parent), Some(name)) = (request.dest.parent(), request.dest.file_name()) else {
@@ -31,30 +35,51 @@ pub(crate) fn create(store: &ObjectStore, request: &Create) -> PortResult<Create
     };
     let place = sys::open_dir(parent).map_err(at("open", parent.display()))?;
     sys::make_dir(&place, name, 0o700).map_err(at("make", &shown))?;
-    let result = fill(store, request, &source, &place, parent, name);
-    if result.is_err() {
-        // The first error is the one to report.
-        let _ = remove_tree(&place, name.as_encoded_bytes(), &request.dest);
-        let _ = sys::remove_file(&place, "tree.cache");
-    }
-    result
+    let transaction = store.begin()?;
+    let generation = store.generation();
+    let result = fill(&transaction, request, &source, &place, name);
+    let (assembled, root) = match result {
+        Ok(filled) => filled,
+        Err(error) => {
+            // The first error is the one to report.
+            let _ = remove_tree(&place, name.as_encoded_bytes(), &request.dest);
+            return Err(error);
+        }
+    };
+    // The disk is waited for while the rest is put in order.
+    let cache = std::thread::scope(|scope| {
+        let commit = scope.spawn(|| transaction.commit());
+        copied(Created {
+            tree: assembled.root(),
+            root,
+            tally: assembled.tally.clone(),
+            files: copied_files(&assembled).into(),
+            sealing: Sealing::done(),
+        });
+        let cache = encode_cache(&assembled, generation, true, |_, _| true);
+        join(commit).map(|()| cache)
+    })?;
+    CacheFile::from(&CacheKey::Named {
+        place: parent.to_owned(),
+        name: "tree.cache",
+    })
+    // Nobody may change the files yet, so their stats stand for this moment.
+    .save(&seal_cache(cache, sys::coarse_now_ns()));
+    Ok(())
 }
 
 fn fill(
-    store: &ObjectStore,
+    transaction: &Transaction<'_>,
     request: &Create,
     source: &Dir,
     place: &Dir,
-    parent: &Path,
     name: &std::ffi::OsStr,
-) -> PortResult<Created> {
+) -> PortResult<(Assembled, Root)> {
     let shown = request.dest.display();
     let dest = place.child(name).map_err(at("open", &shown))?;
-    let transaction = store.begin()?;
-    let generation = store.generation();
     let visitor = Copying {
         dest: &dest,
-        transaction: &transaction,
+        transaction,
         late: Mutex::default(),
         cancel: request,
     };
@@ -80,30 +105,13 @@ fn fill(
     )?;
     finish_directories(&dest, &assembled, late)?;
     request.cancel.check()?;
-    // The disk is waited for while the rest is put in order.
-    let (cache, files) = std::thread::scope(|scope| {
-        let commit = scope.spawn(|| transaction.commit());
-        let cache = encode_cache(&assembled, generation, true, |_, _| true);
-        let files = copied_files(&assembled);
-        join(commit).map(|()| (cache, files))
-    })?;
-    CacheFile::from(&CacheKey::Named {
-        place: parent.to_owned(),
-        name: "tree.cache",
-    })
-    // Nobody knows the new root yet, so its stats stand for this moment.
-    .save(&seal_cache(cache, sys::coarse_now_ns()));
     let seen = dest.stat_self().map_err(at("stat", &shown))?;
-    Ok(Created {
-        tree: assembled.root(),
-        root: Root {
-            path: request.dest.clone(),
-            device: seen.stat.dev,
-            inode: seen.stat.ino,
-        },
-        tally: assembled.tally,
-        files,
-    })
+    let root = Root {
+        path: request.dest.clone(),
+        device: seen.stat.dev,
+        inode: seen.stat.ino,
+    };
+    Ok((assembled, root))
 }
 
 fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {

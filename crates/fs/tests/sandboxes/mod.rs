@@ -94,14 +94,16 @@ impl Bench {
         hidden: &[&str],
     ) -> PortResult<Created> {
         let source = wait(self.engine.identify(self.source()))?;
-        wait(self.engine.create(Create {
+        let mut created = wait(self.engine.create(Create {
             source,
             dest: place.join("r"),
             hidden: hidden.iter().map(|name| (*name).to_owned()).collect(),
             rules,
             progress: Arc::new(Silent),
             cancel: Cancel::new(),
-        }))
+        }))?;
+        wait(created.sealing.wait())?;
+        Ok(created)
     }
 
     /// A sandbox of the source.

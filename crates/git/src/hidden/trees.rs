@@ -5,14 +5,24 @@ use std::collections::HashSet;
 use gix::ObjectId;
 use gix::bstr::BStr;
 use gix::objs::tree::{Entry, EntryKind};
-use sandbar_domain::{Change, Code, Kind, RelPath};
+use sandbar_domain::{Code, Hash, Kind, RelPath};
 use sandbar_ports::git::HideRequest;
+use sandbar_ports::workspace::CopiedFile;
 use sandbar_ports::{PortError, PortResult};
 
 use super::sink::Sink;
-use crate::index::{Index, mode};
+use crate::index::{Index, Stat, mode};
 use crate::open::failed;
 use crate::reading;
+
+/// One file or symlink that the tree of everything is to hold.
+struct Wish<'r> {
+    path: &'r RelPath,
+    kind: Kind,
+    hash: Hash,
+    /// What the index would say of it now.
+    stat: Option<Stat>,
+}
 
 /// Makes the tree of everything. What the index knows by stat is not read:
 /// its object is there already.
@@ -22,47 +32,80 @@ pub(super) fn whole(sink: &mut Sink<'_>, request: &HideRequest) -> PortResult<Ob
     let links = Gitlinks::of(&index);
     let converts = converts(repository, &index);
     let mut known = index.entries().peekable();
-    let mut leaves: Vec<(Vec<u8>, EntryKind, ObjectId)> = Vec::new();
-    let mut changes: Vec<&Change> = request
-        .changes
-        .iter()
-        .filter(|change| change.new.is_some_and(|new| new.kind != Kind::Directory))
-        .filter(|change| !links.covers(&change.path) && !is_git(&change.path))
-        .collect();
-    changes.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    let paths: Vec<&RelPath> = changes.iter().map(|change| &change.path).collect();
-    let stats = reading::index_stats(&request.root, &paths);
-    for (change, stat) in changes.into_iter().zip(stats) {
-        let Some((new, kind)) = change
-            .new
-            .and_then(|new| Some((new, entry_kind(new.kind)?)))
-        else {
+    let mut leaves: Vec<(&[u8], EntryKind, ObjectId)> = Vec::new();
+    let wishes = match &request.copied {
+        Some(copied) => copied.iter().filter_map(of_copy).collect(),
+        None => of_changes(request),
+    };
+    for wish in wishes {
+        let Some(kind) = entry_kind(wish.kind) else {
             continue;
         };
-        let path = change.path.as_str().as_bytes();
+        if links.covers(wish.path) || is_git(wish.path) {
+            continue;
+        }
+        let path = wish.path.as_str().as_bytes();
         while known.next_if(|entry| entry.path < path).is_some() {}
         let clean = known
             .peek()
             .filter(|entry| entry.path == path && entry.stage() == 0 && !entry.intent_to_add())
-            .filter(|entry| same_type(entry.mode(), new.kind))
+            .filter(|entry| same_type(entry.mode(), wish.kind))
             .filter(|entry| {
-                stat.is_some_and(|stat| {
+                wish.stat.is_some_and(|stat| {
                     index.written_ns > stat.modified_ns() && stat == entry.stat()
                 })
             })
             .filter(|entry| !converts || has_size(repository, entry.id(), entry.stat().size));
         let id = match clean {
             Some(entry) => entry.id(),
-            None => sink.blob(&request.contents.read(new.hash)?)?,
+            None => sink.blob(&request.contents.read(wish.hash)?)?,
         };
-        leaves.push((path.to_vec(), kind, id));
+        leaves.push((path, kind, id));
     }
     for (path, id) in &links.0 {
-        leaves.push((path.clone(), EntryKind::Commit, *id));
+        leaves.push((path, EntryKind::Commit, *id));
     }
-    leaves.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    leaves.sort_by(|a, b| a.0.cmp(b.0));
     leaves.dedup_by(|a, b| a.0 == b.0);
     build(sink, &leaves, 0)
+}
+
+fn of_copy(file: &CopiedFile) -> Option<Wish<'_>> {
+    let kind = match file.copy.mode & 0o170_000 {
+        0o120_000 => Kind::Symlink,
+        0o100_000 if file.copy.mode & 0o100 != 0 => Kind::Executable,
+        0o100_000 => Kind::File,
+        _ => return None,
+    };
+    Some(Wish {
+        path: &file.path,
+        kind,
+        hash: file.hash,
+        stat: Some(Stat::of(&file.copy)),
+    })
+}
+
+fn of_changes(request: &HideRequest) -> Vec<Wish<'_>> {
+    let mut wishes: Vec<_> = request
+        .changes
+        .iter()
+        .filter_map(|change| {
+            let new = change.new.filter(|new| new.kind != Kind::Directory)?;
+            Some(Wish {
+                path: &change.path,
+                kind: new.kind,
+                hash: new.hash,
+                stat: None,
+            })
+        })
+        .collect();
+    wishes.sort_unstable_by(|a, b| a.path.cmp(b.path));
+    let paths: Vec<&RelPath> = wishes.iter().map(|wish| wish.path).collect();
+    let stats = reading::index_stats(&request.root, &paths);
+    for (wish, stat) in wishes.iter_mut().zip(stats) {
+        wish.stat = stat;
+    }
+    wishes
 }
 
 /// Makes the tree that differs from that of `parent` by the changes.
@@ -82,7 +125,8 @@ pub(super) fn changed(
     let index = index_of(repository);
     let links = Gitlinks::of(&index);
     let mut editor = before.edit().map_err(failed(what()))?.detach();
-    let mine = |change: &&Change| !links.covers(&change.path) && !is_git(&change.path);
+    let mine =
+        |change: &&sandbar_domain::Change| !links.covers(&change.path) && !is_git(&change.path);
     // Removals first: what was a directory may be a file now.
     for change in request.changes.iter().filter(mine) {
         let was = change.old.and_then(|old| entry_kind(old.kind));
@@ -199,7 +243,7 @@ impl Gitlinks {
 /// Writes the trees of sorted leaves; `skip` bytes of each path are done.
 fn build(
     sink: &mut Sink<'_>,
-    leaves: &[(Vec<u8>, EntryKind, ObjectId)],
+    leaves: &[(&[u8], EntryKind, ObjectId)],
     skip: usize,
 ) -> PortResult<ObjectId> {
     let mut entries = Vec::new();

@@ -342,7 +342,7 @@ pub fn sandbox_with(
         },
         place: home,
         pins: None,
-        files: files.clone(),
+        files: files.clone().into(),
         allow_push,
         clean: None,
     }))

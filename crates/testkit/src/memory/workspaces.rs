@@ -11,7 +11,7 @@ use sandbar_ports::git::Contents as _;
 use sandbar_ports::progress::Stage;
 use sandbar_ports::workspace::{
     Assemble, Capture, Captured, CopiedFile, Create, Created, FileStat, Part, Restore, Restored,
-    Workspaces,
+    Sealing, Workspaces,
 };
 use sandbar_ports::{PortError, PortResult};
 
@@ -155,7 +155,8 @@ impl Workspaces for MemWorkspaces {
             tree: found.tree.expect("a scan has a tree"),
             root: disk.root(&request.dest)?,
             tally: found.tally,
-            files,
+            files: files.into(),
+            sealing: Sealing::done(),
         })
     }
 

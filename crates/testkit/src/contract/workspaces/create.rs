@@ -71,7 +71,7 @@ pub(super) async fn a_copy_is_exact_and_the_original_untouched(subject: Subject)
     let files = &sandbox.created.files;
     assert_eq!(files.len(), leaves().count(), "each file and symlink once");
     assert!(files.windows(2).all(|pair| pair[0].path < pair[1].path));
-    for copied in files {
+    for copied in files.iter() {
         let what = subject.world.get(&real.join(&copied.path));
         let what = what.expect("it was copied");
         let bytes = what.content().expect("a file or symlink");
@@ -97,7 +97,7 @@ pub(super) async fn hidden_names_are_no_part_of_it(subject: Subject) {
     let place = done(subject.workspaces.reserve().await, "reserving");
     let mut request = request(&subject, &place, everything()).await;
     request.hidden = vec![".git".to_owned(), "sub".to_owned()];
-    let created = done(subject.workspaces.create(request).await, "creating");
+    let created = super::create(&subject, request).await;
     assert_eq!(created.tree, expected);
     assert_eq!(subject.world.names(&created.root.path), ["kept"]);
     assert_eq!(created.tally.ignored, 0, "hidden is not ignored");
@@ -105,7 +105,7 @@ pub(super) async fn hidden_names_are_no_part_of_it(subject: Subject) {
     let place = done(subject.workspaces.reserve().await, "reserving");
     let mut request = super::request(&subject, &place, everything()).await;
     request.hidden = vec![".git".to_owned()];
-    let created = done(subject.workspaces.create(request).await, "creating");
+    let created = super::create(&subject, request).await;
     let deep = created.root.path.join("sub/.git/config");
     assert_eq!(subject.world.get(&deep), Some(file(b"belongs to sub")));
 }

@@ -84,11 +84,17 @@ async fn request(subject: &Subject, place: &Path, rules: Arc<dyn CarryRules>) ->
 async fn sandbox(subject: &Subject, rules: Arc<dyn CarryRules>) -> Sandbox {
     let place = done(subject.workspaces.reserve().await, "reserving a place");
     let request = request(subject, &place, rules).await;
-    let created = subject.workspaces.create(request).await;
     Sandbox {
-        created: done(created, "creating a sandbox"),
+        created: create(subject, request).await,
         place,
     }
+}
+
+async fn create(subject: &Subject, request: Create) -> Created {
+    let created = subject.workspaces.create(request).await;
+    let mut created = done(created, "creating a sandbox");
+    done(created.sealing.wait().await, "making it durable");
+    created
 }
 
 fn scan(root: &Root, rules: Arc<dyn CarryRules>) -> Capture {
