@@ -135,6 +135,8 @@ codes! {
     AmbiguousResource = "ambiguous_resource", 2, Permanent, "name one of them by its id";
     /// A change of the resource graph that its rules do not allow.
     GraphRefused = "graph_refused", 3, Conflict, "";
+    /// The resource graph was changed by somebody else meanwhile.
+    GraphChanged = "graph_changed", 3, Retryable, "try again";
     /// A change that would give a resource two nearest boundaries.
     AmbiguousBoundary = "ambiguous_boundary", 3, Conflict, "give one of the two places a sandbox policy of its own";
     /// A resource, or what contains or links it, that may not be written.

@@ -10,6 +10,7 @@ pub mod effect;
 pub mod error;
 pub mod exec;
 pub mod git;
+pub mod graph;
 pub mod objects;
 pub mod pins;
 pub mod progress;

@@ -6,6 +6,7 @@
 //! line before a panic says which one failed.
 
 pub mod files;
+pub mod graph;
 pub mod objects;
 pub mod store;
 pub mod targets;

@@ -5,6 +5,7 @@
 pub mod clock;
 pub mod disk;
 pub mod git;
+pub mod graph;
 pub mod handlers;
 pub mod objects;
 pub mod pins;
@@ -18,6 +19,7 @@ pub mod world;
 pub use clock::{FixedClock, SeqIds};
 pub use disk::MemDisk;
 pub use git::MemGit;
+pub use graph::MemGraphStore;
 pub use handlers::{MemHandlers, MemRefusal};
 pub use objects::MemObjects;
 pub use pins::MemPins;
