@@ -88,19 +88,19 @@ impl Image {
     /// its place, on the same device.
     pub fn restore(&self, from: &Path) {
         self.unmount();
-        // The file itself stays the one behind the device.
+        // Through the device, so that what the kernel has of it in memory is the
+        // same as what is in the file.
         let (input, out) = (
             format!("if={}", from.display()),
-            format!("of={}", self.file.display()),
+            format!("of={}", self.device),
         );
         text(command(Path::new("/"), "dd").args([
             "bs=1M",
-            "conv=notrunc",
+            "conv=notrunc,fsync",
             "status=none",
             &input,
             &out,
         ]));
-        text(system(Path::new("/"), "blockdev").args(["--flushbufs", &self.device]));
         self.mount();
     }
 

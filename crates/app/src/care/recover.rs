@@ -1,10 +1,11 @@
 //! Settling what dead processes left: open applies first, then plans that
 //! nobody drives any more, then half-made sandboxes (APL-9, STR-9).
 
+use sandbar_domain::Code;
 use sandbar_domain::journal::JournalKind;
 use sandbar_domain::plan::{PlanEvent, PlanState};
 use sandbar_ports::PortResult;
-use sandbar_ports::store::{JournalQuery, PlanRecord, SandboxState};
+use sandbar_ports::store::{JournalQuery, PlanMark, PlanRecord, SandboxState};
 
 use crate::Sandbar;
 use crate::apply::Outcome;
@@ -43,8 +44,12 @@ impl Sandbar {
         self.parts.objects.sweep().await?;
         self.recover_applies(&mut report).await?;
         for plan in self.parts.store.plans().await? {
-            if plan.plan.mark.state == PlanState::Executing && self.is_orphan(&plan) {
-                self.recover_plan(&plan, &mut report).await?;
+            if plan.plan.mark.state == PlanState::Executing
+                && self.is_orphan(&plan)
+                && let Some(plan) = self.claim(&plan).await?
+            {
+                self.or_let_go(&plan, self.recover_plan(&plan, &mut report).await)
+                    .await?;
             }
         }
         Ok(report)
@@ -120,11 +125,15 @@ impl Sandbar {
             if !self.is_orphan(&plan) || !self.is_settled(&plan).await {
                 continue;
             }
+            let Some(plan) = self.claim(&plan).await? else {
+                continue;
+            };
             if undone {
-                self.drop_half_made(&plan).await?;
+                self.or_let_go(&plan, self.drop_half_made(&plan).await)
+                    .await?;
                 self.let_go(&plan).await?;
             } else {
-                let event = self.refusal(&plan).await?;
+                let event = self.or_let_go(&plan, self.refusal(&plan).await).await?;
                 self.lay_down(&plan, event).await?;
                 report.plans.push(plan.plan.name);
             }
@@ -141,6 +150,29 @@ impl Sandbar {
             }
         }
         Ok(())
+    }
+
+    /// Makes this process the driver of an orphan before anything of it is
+    /// touched. `None` when another was quicker: its driver had ended as it
+    /// should since the list was read, or another recovery has it.
+    async fn claim(&self, plan: &PlanRecord) -> PortResult<Option<PlanRecord>> {
+        let mark = PlanMark {
+            state: plan.plan.mark.state,
+            owner: Some(self.parts.runner.owner()),
+        };
+        match self.swap(plan, mark).await {
+            Ok(claimed) => Ok(Some(claimed)),
+            Err(error) if matches!(error.code, Code::PlanBusy | Code::PlanNotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Passes a result on; after a failure the plan is an orphan again.
+    async fn or_let_go<T>(&self, plan: &PlanRecord, result: PortResult<T>) -> PortResult<T> {
+        if result.is_err() {
+            let _ = self.let_go(plan).await;
+        }
+        result
     }
 
     fn is_orphan(&self, plan: &PlanRecord) -> bool {
@@ -162,19 +194,16 @@ impl Sandbar {
                     self.finish_return(plan, sandbox).await?;
                 }
             }
-            // Another recovery may have been quicker; then there is nothing to say.
-            if self.lay_down(plan, PlanEvent::OwnerDied).await.is_ok() {
-                report.plans.push(plan.plan.name.clone());
-            }
+            self.lay_down(plan, PlanEvent::OwnerDied).await?;
+            report.plans.push(plan.plan.name.clone());
             return Ok(());
         }
         for sandbox in sandboxes {
             self.parts.workspaces.remove(sandbox.place.clone()).await?;
         }
         self.drop_all_checkpoints(plan).await?;
-        if self.parts.store.forget_plan(plan.plan.id).await.is_ok() {
-            report.abandoned.push(plan.plan.name.clone());
-        }
+        self.parts.store.forget_plan(plan.plan.id).await?;
+        report.abandoned.push(plan.plan.name.clone());
         Ok(())
     }
 }
