@@ -112,8 +112,16 @@ fn commits_need_a_repository() {
     let dir = scene.repo.scratch().join("plain");
     std::fs::create_dir(&dir).expect("a directory");
     world.run(&dir, "files", "echo x > f");
-    scene.refused(&dir, &["apply", "files", "--commit"], "not_a_repository", 5);
+    let commit = ["apply", "files", "--commit"];
+    let document = scene.refused(&dir, &commit, "missing_capability", 4);
+    assert!(document.to_string().contains("copy_on_write"), "{document}");
     assert!(!dir.join("f").exists());
+    // No longer a checkout, though the plan began in one.
+    scene.world.run(scene.root(), "repo", "echo x > f");
+    sh(scene.root(), "mv .git ../away");
+    scene.refused(scene.root(), &["apply", "repo"], "not_a_repository", 5);
+    sh(scene.root(), "mv ../away .git");
+    drop(scene.world.ok(scene.root(), &["apply", "repo", "--commit"]));
 }
 
 // conformance: BAD-6, ENV-3 partial: sessions

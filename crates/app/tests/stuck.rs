@@ -110,3 +110,56 @@ fn an_apply_that_fails_half_way_is_taken_back() {
         assert!(recovered.is_empty(), "{recovered:?}");
     });
 }
+
+// conformance: PLN-1 (discard of a stuck apply), STR-9 (kept bytes)
+#[test]
+fn a_stuck_apply_can_be_given_up() {
+    sandbar_testkit::run(async {
+        let world = World::new();
+        let root = Path::new(REAL);
+        world.put(root, "a/one", Some("1\n"));
+        world.put(root, "z/two", Some("2\n"));
+        world.runner.install("edit", |seat| {
+            seat.write("a/one", b"one\n").expect("a write");
+            seat.write("z/two", b"two\n").expect("a write");
+            0
+        });
+        world.run("p", "edit").await.expect("it runs");
+        *world.jam.lock().expect("whole") = Jam {
+            execute: Some("z/two".into()),
+            undo: Some("a".into()),
+        };
+        let report = world.apply("p").await.expect("an answer");
+        assert_eq!(report.outcome, Outcome::NeedsAttention);
+        let kept = report.kept.expect("it says where displaced bytes are");
+        let stuck = world.real();
+
+        let plan = world.sandbar.discard("p", root).await.expect("given up");
+        assert_eq!(plan.plan.mark.state, PlanState::Discarded);
+        assert_eq!(plan.plan.mark.owner, None);
+        assert_eq!(world.real(), stuck, "giving up writes nothing");
+        let bytes = |dir: &Path| {
+            let mut all = world.dump(dir).into_values();
+            all.any(|what| what.content() == Some(b"1\n"))
+        };
+        assert!(bytes(&kept), "what was displaced is still there");
+
+        // Nothing is left to settle, now or once the cause is mended.
+        *world.jam.lock().expect("whole") = Jam::default();
+        world.open("z/two");
+        world.open("a");
+        let recovered = world.sandbar.recover().await.expect("an answer");
+        assert!(recovered.is_empty(), "{recovered:?}");
+        assert_eq!(world.real(), stuck);
+        let doctor = world.sandbar.doctor().await.expect("an answer");
+        let stuck_still = doctor.findings.iter().any(|f| f.kind == "needs_attention");
+        assert!(!stuck_still, "{:?}", doctor.findings);
+        assert!(bytes(&kept), "until retention ends");
+        // The place is free for the next plan.
+        world.run("q", "edit").await.expect("it runs");
+        assert_eq!(
+            world.apply("q").await.expect("an answer").outcome,
+            Outcome::Applied
+        );
+    });
+}

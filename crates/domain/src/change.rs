@@ -181,6 +181,7 @@ mod tests {
         }
     }
 
+    // conformance: ENV-4
     #[test]
     fn kinds_counts_and_golden_id() {
         let file = |bytes: &[u8]| Some(Entry::new(Kind::File, Hash::of(bytes)));

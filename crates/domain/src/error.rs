@@ -107,6 +107,8 @@ codes! {
     RootBusy = "root_busy", 3, Retryable, "wait for the other apply";
     /// The real resource changed in a way that cannot be merged.
     Drift = "drift", 3, Conflict, "nothing was written; settle the paths named, then apply again";
+    /// Paths that differ in case only, where names have no case.
+    CaseCollision = "case_collision", 3, Conflict, "rename one of them in the sandbox, then apply again";
     /// A git lock file is held.
     GitLocked = "git_locked", 3, Retryable, "wait for the git command that holds it, or remove a stale lock";
     /// HEAD is on another branch than at base.

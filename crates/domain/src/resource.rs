@@ -70,6 +70,69 @@ impl Strategy {
     }
 }
 
+/// What a strategy can be asked for (STR-8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Ability {
+    /// Make a sandbox.
+    Create,
+    /// Say where it is.
+    Path,
+    /// Save its state.
+    Checkpoint,
+    /// Go back to a saved state.
+    Rollback,
+    /// Say exactly what changed.
+    ChangeSet,
+    /// Prepare the result beside the real resource, invisibly.
+    Stage,
+    /// Bring the result to the real resource.
+    Apply,
+    /// Bring the result as commits.
+    Commits,
+    /// Remove the sandbox.
+    CleanUp,
+}
+
+impl Ability {
+    /// Every ability.
+    pub const ALL: [Self; 9] = [
+        Self::Create,
+        Self::Path,
+        Self::Checkpoint,
+        Self::Rollback,
+        Self::ChangeSet,
+        Self::Stage,
+        Self::Apply,
+        Self::Commits,
+        Self::CleanUp,
+    ];
+
+    /// Returns the word of the output contract.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Path => "path",
+            Self::Checkpoint => "checkpoint",
+            Self::Rollback => "rollback",
+            Self::ChangeSet => "change_set",
+            Self::Stage => "stage",
+            Self::Apply => "apply",
+            Self::Commits => "commits",
+            Self::CleanUp => "clean_up",
+        }
+    }
+}
+
+impl Strategy {
+    /// Says whether the strategy has an ability.
+    pub fn can(self, ability: Ability) -> bool {
+        match (self, ability) {
+            (Self::CopyOnWrite, Ability::Commits) => false,
+            (Self::GitWorktree | Self::CopyOnWrite, _) => true,
+        }
+    }
+}
+
 /// A root on a file system: its path and what the path led to, so that a
 /// replaced directory is noticed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

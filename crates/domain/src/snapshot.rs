@@ -81,6 +81,7 @@ impl Snapshot {
 mod tests {
     use super::*;
 
+    // conformance: ENV-4
     #[test]
     fn round_trip_and_golden_id() {
         let base = Snapshot {

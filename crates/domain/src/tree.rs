@@ -229,6 +229,7 @@ mod tests {
         .expect("valid")
     }
 
+    // conformance: ENV-4
     #[test]
     fn golden_vectors_never_change() {
         let empty_bytes = b"sandbar.tree.v1\0\0\0\0\0";

@@ -25,12 +25,14 @@ pub struct DataDir {
 
 impl DataDir {
     /// Opens the data directory, making it (mode 0700) where it is missing.
-    /// Errors: `network_file_system`, `newer_format`, `corrupt_store` for a
+    /// Errors: `read_only` or `permission_denied` where nothing can be
+    /// written, `network_file_system`, `newer_format`, `corrupt_store` for a
     /// `format` file that says nothing.
     pub fn open(path: &Path) -> PortResult<Self> {
         refuse_network(&existing_part(path))?;
         files::make_dirs(path, 0o700)?;
         let data = Self::attach(path)?;
+        sys::may_write_dir(&data.dir).map_err(at("write", data.path.display()))?;
         let is_new = data.version()?.is_none();
         let mut made = is_new;
         for name in [

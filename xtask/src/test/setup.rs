@@ -17,6 +17,11 @@ const NEEDED: &[(&str, &str)] = &[
     ("unshare", "util-linux"),
     ("useradd", "passwd"),
     ("mkfs.ext4", "e2fsprogs"),
+    ("mkfs.exfat", "exfatprogs"),
+    ("mount.exfat-fuse", "exfat-fuse"),
+    ("faketime", "faketime"),
+    ("setfacl", "acl"),
+    ("setfattr", "attr"),
     ("cc", "gcc"),
 ];
 

@@ -1,9 +1,9 @@
 //! Settling what dead processes left: open applies first, then plans that
 //! nobody drives any more, then half-made sandboxes (APL-9, STR-9).
 
-use sandbar_domain::Code;
 use sandbar_domain::journal::JournalKind;
 use sandbar_domain::plan::{PlanEvent, PlanState};
+use sandbar_domain::{Code, JournalId};
 use sandbar_ports::PortResult;
 use sandbar_ports::store::{JournalQuery, PlanMark, PlanRecord, SandboxState};
 
@@ -26,6 +26,13 @@ pub struct Recovered {
 }
 
 impl Recovered {
+    fn settled(&mut self, kind: JournalKind, plan: String, outcome: Outcome) {
+        match kind {
+            JournalKind::Apply => self.applies.push((plan, outcome)),
+            JournalKind::Undo => self.undos.push((plan, outcome)),
+        }
+    }
+
     /// Says whether there was anything to do.
     pub fn is_empty(&self) -> bool {
         self.applies.is_empty()
@@ -102,11 +109,12 @@ impl Sandbar {
             };
             let name = plan.plan.name.clone();
             match self.resume(&entry, &plan).await {
-                Ok(Some(outcome)) => match entry.kind {
-                    JournalKind::Apply => report.applies.push((name, outcome)),
-                    JournalKind::Undo => report.undos.push((name, outcome)),
-                },
+                Ok(Some(outcome)) => report.settled(entry.kind, name, outcome),
                 Ok(None) => {}
+                // Taken back whole, with an error that says why.
+                Err(_) if self.is_over_with(&plan, entry.id).await => {
+                    report.settled(entry.kind, name, Outcome::Conflict);
+                }
                 Err(error) => report.open.push((name, format!("failed to {error}"))),
             }
         }
@@ -173,6 +181,16 @@ impl Sandbar {
             let _ = self.let_go(plan).await;
         }
         result
+    }
+
+    /// Says whether a journal entry is closed by now.
+    async fn is_over_with(&self, plan: &PlanRecord, entry: JournalId) -> bool {
+        let of_plan = JournalQuery::OfPlan(plan.plan.id);
+        let entries = self.parts.store.journal(of_plan).await;
+        entries.is_ok_and(|all| {
+            let mut ours = all.iter().filter(|one| one.id == entry);
+            ours.next().is_some_and(|one| !one.phase.is_open())
+        })
     }
 
     fn is_orphan(&self, plan: &PlanRecord) -> bool {

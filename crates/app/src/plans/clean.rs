@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sandbar_domain::resource::Ability;
 use sandbar_domain::tree::{build, empty};
 use sandbar_domain::{Code, Entry, Hash, Kind, RelPath};
 use sandbar_ports::git::{Checkout, Clean, GitRules, RulesRequest, Start, Wanted};
@@ -14,6 +15,7 @@ use sandbar_ports::store::{PlanRecord, SandboxRecord};
 use sandbar_ports::workspace::{CacheKey, Capture, Created, Restore};
 use sandbar_ports::{PortError, PortResult};
 
+use super::abilities::demand;
 use super::capture::{GIT_DIR, OWN_DIR};
 use super::locate::Located;
 use super::run::Settings;
@@ -140,14 +142,19 @@ impl Sandbar {
         Ok(built.root)
     }
 
-    /// Refuses commits of a plan that started from another commit than HEAD:
-    /// its series would bring the commits between along.
+    /// Refuses commits where there are none to make, and of a plan that started
+    /// from another commit than HEAD: its series would bring the commits
+    /// between along.
     pub(crate) fn refuse_elsewhere(
         &self,
         request: &ApplyRequest,
         plan: &PlanRecord,
         sandbox: &SandboxRecord,
     ) -> PortResult<()> {
+        if request.resulting != Resulting::Uncommitted {
+            let doing = format!("commit the result of plan {}", plan.plan.name);
+            demand(sandbox.strategy, Ability::Commits, &doing)?;
+        }
         let settings: Settings = serde_json::from_str(&plan.plan.settings).map_err(|error| {
             let message = format!("read the settings of plan {}", plan.plan.name);
             PortError::new(Code::CorruptStore, message).with_source(error)

@@ -185,8 +185,22 @@ impl Sandbar {
     ) -> PortResult<Ends> {
         let base = self.base_of(sandbox).await?.tree;
         let dropped = plan.plan.mark.state == PlanState::Discarded;
-        if sandbox.state == SandboxState::Ready && !dropped {
-            let captured = self.capture_tree(sandbox).await?;
+        let captured = match sandbox.state {
+            SandboxState::Ready if !dropped => match self.capture_tree(sandbox).await {
+                Ok(captured) => Some(captured),
+                // New content cannot be stored, so there is nothing to show it
+                // from: what was saved last can still be looked at.
+                Err(error) if error.code == Code::ReadOnly => {
+                    (self.around.say)(
+                        "the data directory can only be read: this is the newest checkpoint",
+                    );
+                    None
+                }
+                Err(error) => return Err(error),
+            },
+            _ => None,
+        };
+        if let Some(captured) = captured {
             for (path, reason) in captured.tally.unsupported {
                 warnings.push(format!("not part of the result: {path}: {reason}"));
             }

@@ -1,5 +1,6 @@
 //! Plans and their sandboxes: make, run, look, save, go back.
 
+mod abilities;
 mod capture;
 mod checkpoint;
 mod clean;

@@ -2,9 +2,10 @@
 //! added, never renamed.
 
 use sandbar::domain::change::Counts;
+use sandbar::domain::resource::Strategy;
 use sandbar::domain::{Change, Entry};
 use sandbar::ports::store::PlanRecord;
-use sandbar::{ApplyReport, DiffReport, Doctor, LogEntry, PlanReport, SandboxReport};
+use sandbar::{ApplyReport, DiffReport, Doctor, LogEntry, PlanReport, Sandbar, SandboxReport};
 use serde_json::{Value, json};
 
 use super::time::stamp;
@@ -41,9 +42,19 @@ pub(crate) fn sandboxes(all: &[SandboxReport]) -> Value {
                 "root": report.root,
                 "view": report.sandbox.view.word(),
                 "state": report.sandbox.state.word(),
+                "capabilities": abilities(report.sandbox.strategy),
             })
         })
         .collect()
+}
+
+/// What a strategy can do, by name.
+fn abilities(strategy: Strategy) -> Value {
+    Sandbar::abilities(strategy)
+        .into_iter()
+        .map(|(ability, can)| (ability.word().to_owned(), json!(can)))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }
 
 /// A plan in a list.

@@ -181,6 +181,7 @@ mod tests {
         ]
     }
 
+    // conformance: ENV-4
     #[test]
     fn golden_vector_never_changes() {
         insta::assert_snapshot!(Hash::of(&encode_ops(&[])), @"d6bb2a260a533a23f3400f328b6ab144a305c17c470902388100cade9a912e45");

@@ -7,6 +7,7 @@
 //! mutating call is one numbered effect.
 
 mod attributes;
+mod case;
 mod dir;
 mod error;
 mod lock;
@@ -17,6 +18,7 @@ mod volume;
 mod write;
 
 pub use attributes::{get_attribute, list_attributes, open_in_place, set_attribute, set_length};
+pub use case::ignores_case;
 pub use dir::{Dir, Found, is_single_name, open_beneath, open_dir, open_root};
 pub use error::{at, fail, is_space};
 pub use lock::{FileLock, lock_exclusive, lock_shared, try_lock_exclusive};

@@ -116,7 +116,7 @@ fn make_dir(new: &Dir, slot: &str, dir: &Dir, name: &str) -> Result<Ended, Errno
         };
     }
     match place(new, slot, dir, name) {
-        Ok(()) => Ok(Ended::Done),
+        Ok(ended) => Ok(ended),
         Err(Errno::EXIST) if look(dir, name)?.is_directory() => Ok(Ended::Done),
         Err(Errno::EXIST) => Ok(Ended::Raced),
         Err(errno) => Err(errno),
@@ -128,7 +128,7 @@ fn create(new: &Dir, slot: &str, dir: &Dir, name: &str, entry: Entry) -> Result<
         return Ok(Ended::Done);
     }
     match place(new, slot, dir, name) {
-        Ok(()) => Ok(Ended::Done),
+        Ok(ended) => Ok(ended),
         // The same content by another hand is as good.
         Err(Errno::EXIST) if look(dir, name)?.is(entry) => Ok(Ended::Done),
         Err(Errno::EXIST) => Ok(Ended::Raced),
@@ -137,23 +137,34 @@ fn create(new: &Dir, slot: &str, dir: &Dir, name: &str, entry: Entry) -> Result<
 }
 
 /// Moves a slot to a name that must be free, where the file system can; else
-/// gives it a second name first.
-pub(super) fn place(from: &Dir, slot: &str, to: &Dir, name: &str) -> Result<(), Errno> {
+/// gives it a second name first; else looks, and moves, and says so: what is
+/// made there in between is lost.
+pub(super) fn place(from: &Dir, slot: &str, to: &Dir, name: &str) -> Result<Ended, Errno> {
     match sys::rename_new(from, slot, to, name) {
+        Ok(()) => return Ok(Ended::Done),
         Err(Errno::INVAL | Errno::NOSYS) => {}
-        other => return other,
+        Err(errno) => return Err(errno),
     }
     let seen = from.stat(slot)?;
     if seen.kind == Type::Directory {
         sys::make_dir(to, name, seen.stat.mode & 0o7777)?;
-        return sys::remove_dir(from, slot);
+        return sys::remove_dir(from, slot).map(|()| Ended::Done);
     }
     match sys::link(from, slot, to, name) {
+        Ok(()) => {}
         // Ours already: the crash came between the two calls.
         Err(Errno::EXIST) if to.stat(name)?.stat.ino == seen.stat.ino => {}
-        other => other?,
+        // No links either.
+        Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {
+            return match to.stat(name) {
+                Err(Errno::NOENT) => sys::rename(from, slot, to, name).map(|()| Ended::InPlace),
+                Ok(_) => Err(Errno::EXIST),
+                Err(errno) => Err(errno),
+            };
+        }
+        Err(errno) => return Err(errno),
     }
-    sys::remove_file(from, slot)
+    sys::remove_file(from, slot).map(|()| Ended::Done)
 }
 
 fn replace(
@@ -272,7 +283,7 @@ fn remove(slots: &Slots, slot: &str, path: &RelPath, old: Entry) -> Result<Ended
     }
     match place(kept, slot, dir, name) {
         // Someone made the name anew: both versions exist.
-        Ok(()) | Err(Errno::EXIST) => Ok(Ended::Raced),
+        Ok(_) | Err(Errno::EXIST) => Ok(Ended::Raced),
         Err(errno) => Err(errno),
     }
 }

@@ -1,7 +1,7 @@
 //! Everything that could stop an apply, looked for before the first write
 //! (APL-4). Writes nothing; reports all problems at once.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use sandbar_domain::apply::PathOp;
@@ -37,6 +37,7 @@ pub(super) fn preflight(
     for op in ops {
         check.op(op)?;
     }
+    check.spellings(ops)?;
     check.report()?;
     space(core, &dir, root, ops)?;
     place::choose(&core.kept, root, &dir, git_common_dir)
@@ -98,6 +99,34 @@ impl<'a> Check<'a> {
         };
         let texts = self.problems.into_iter().map(|(_, text)| text).take(NAMED);
         Err(PortError::new(code, format!("write {first}{more}")).with_subjects(texts))
+    }
+
+    /// Refuses paths that would be one file where names have no case (BAD-5).
+    fn spellings(&mut self, ops: &'a [PathOp]) -> PortResult<()> {
+        let mut met: HashMap<String, &RelPath> = HashMap::new();
+        for op in ops {
+            if matches!(op, PathOp::Remove { .. } | PathOp::RemoveDir { .. }) {
+                continue;
+            }
+            let path = op.path();
+            let first = *met.entry(path.as_str().to_lowercase()).or_insert(path);
+            if first == path {
+                continue;
+            }
+            let above = std::iter::successors(path.parent(), RelPath::parent)
+                .find_map(|dir| self.root.beneath(Some(&dir), true).ok());
+            let ignored = match &above {
+                Some(dir) => sys::ignores_case(dir),
+                None => sys::ignores_case(self.root),
+            };
+            if ignored.map_err(at("inspect", path))? {
+                let why = format!(
+                    "it differs from {first} in case only, and the file system ignores case"
+                );
+                self.problem(Code::CaseCollision, path, &why);
+            }
+        }
+        Ok(())
     }
 
     fn op(&mut self, op: &PathOp) -> PortResult<()> {

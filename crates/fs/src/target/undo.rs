@@ -97,7 +97,7 @@ fn uncreate(slots: &Slots, slot: &str, path: &RelPath, new: Entry) -> Result<End
         return Ok(Ended::Done);
     }
     match place(home, slot, dir, name) {
-        Ok(()) | Err(Errno::EXIST) => Ok(Ended::Raced),
+        Ok(_) | Err(Errno::EXIST) => Ok(Ended::Raced),
         Err(errno) => Err(errno),
     }
 }
@@ -146,7 +146,7 @@ fn restore(slots: &Slots, slot: &str, path: &RelPath) -> Result<Ended, Errno> {
     }
     at_target(slots, path, |dir, name| {
         match place(kept, slot, dir, name) {
-            Ok(()) => Ok(Ended::Done),
+            Ok(ended) => Ok(ended),
             Err(Errno::EXIST) => Ok(Ended::Raced),
             Err(errno) => Err(errno),
         }
@@ -160,7 +160,7 @@ fn restore_dir(slots: &Slots, slot: &str, path: &RelPath) -> Result<Ended, Errno
     }
     at_target(slots, path, |dir, name| {
         match place(home, slot, dir, name) {
-            Ok(()) => Ok(Ended::Done),
+            Ok(ended) => Ok(ended),
             // Never removed, left because it was in use, or made again.
             Err(Errno::EXIST) if look(dir, name)?.is_directory() => Ok(Ended::Done),
             Err(Errno::EXIST) => Ok(Ended::Raced),

@@ -9,6 +9,7 @@ pub mod files;
 pub mod graph;
 pub mod objects;
 pub mod store;
+pub mod strategies;
 pub mod targets;
 pub mod workspaces;
 
