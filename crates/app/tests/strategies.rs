@@ -14,7 +14,7 @@ use sandbar::config::{Config, Layer};
 use sandbar::domain::Change;
 use sandbar::domain::resource::{Ability, Strategy};
 use sandbar::ports::PortResult;
-use sandbar::{ApplyRequest, Outcome, Parts, Resulting, Sandbar, Surroundings};
+use sandbar::{ApplyRequest, Outcome, Parts, Resulting, Sandbar, Surroundings, UndoRequest};
 use sandbar_testkit::contract::files::{What, World};
 use sandbar_testkit::contract::strategies::{self, Ground};
 use sandbar_testkit::memory::{
@@ -108,6 +108,8 @@ impl Composed {
         let request = ApplyRequest {
             plan: PLAN.into(),
             cwd: self.cwd(),
+            paths: Vec::new(),
+            resources: Vec::new(),
             dry_run,
             resulting,
             onto_current: false,
@@ -176,6 +178,16 @@ impl Ground for Composed {
     async fn apply_commits(&self) -> PortResult<bool> {
         self.bring(false, Resulting::Commit(Some("landed".into())))
             .await
+    }
+
+    async fn undo(&self) -> PortResult<bool> {
+        let request = UndoRequest {
+            plan: PLAN.into(),
+            cwd: self.cwd(),
+            dry_run: false,
+            onto_current: false,
+        };
+        Ok(self.sandbar.undo(request).await?.outcome != Outcome::Conflict)
     }
 
     async fn discard(&self) -> PortResult<()> {

@@ -87,6 +87,8 @@ pub enum Ability {
     Stage,
     /// Bring the result to the real resource.
     Apply,
+    /// Take an applied result back.
+    Undo,
     /// Bring the result as commits.
     Commits,
     /// Remove the sandbox.
@@ -95,7 +97,7 @@ pub enum Ability {
 
 impl Ability {
     /// Every ability.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Create,
         Self::Path,
         Self::Checkpoint,
@@ -103,6 +105,7 @@ impl Ability {
         Self::ChangeSet,
         Self::Stage,
         Self::Apply,
+        Self::Undo,
         Self::Commits,
         Self::CleanUp,
     ];
@@ -117,6 +120,7 @@ impl Ability {
             Self::ChangeSet => "change_set",
             Self::Stage => "stage",
             Self::Apply => "apply",
+            Self::Undo => "undo",
             Self::Commits => "commits",
             Self::CleanUp => "clean_up",
         }

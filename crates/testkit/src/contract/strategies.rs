@@ -37,6 +37,8 @@ pub trait Ground: Send + Sync {
     async fn apply(&self, dry_run: bool) -> PortResult<bool>;
     /// Brings the result back as commits.
     async fn apply_commits(&self) -> PortResult<bool>;
+    /// Takes back what was brought; says whether it was, or conflicted.
+    async fn undo(&self) -> PortResult<bool>;
     /// Drops the plan.
     async fn discard(&self) -> PortResult<()>;
     /// Numbers of the checkpoints.
@@ -51,6 +53,7 @@ cases! {
     checkpoints_come_back_exactly,
     nothing_arrives_before_apply_and_then_all,
     a_conflict_stages_and_writes_nothing,
+    an_undo_takes_it_back_exactly,
     clean_up_removes_the_root_and_nothing_else,
     a_dropped_plan_is_gone_once,
     what_a_strategy_lacks_is_refused_by_name,
@@ -233,6 +236,30 @@ async fn a_conflict_stages_and_writes_nothing(ground: Arc<dyn Ground>) {
         file(b"one\ntwo\nthree\nfour\nfive\n"),
     );
     assert!(done(ground.apply(false).await, "applying again"));
+}
+
+async fn an_undo_takes_it_back_exactly(ground: Arc<dyn Ground>) {
+    let real = fill(&*ground);
+    let world = ground.world();
+    let root = sandbox(&*ground).await;
+    change(&*world, &root);
+    let result = content(&*world, &root);
+    assert!(done(ground.apply(false).await, "applying"));
+    assert_eq!(content(&*world, &world.root()), result);
+    world.put(&world.root().join("mine"), file(b"mine\n"));
+    assert!(done(ground.undo().await, "taking it back"));
+    let mut wanted = real;
+    wanted.insert("mine".into(), file(b"mine\n"));
+    assert_eq!(content(&*world, &world.root()), wanted);
+    // The plan is open again, its sandbox as it was.
+    let root = done(ground.path().await, "asking for the path");
+    assert_eq!(content(&*world, &root), result);
+    refused(
+        ground.undo().await,
+        Code::IllegalState,
+        Disposition::Conflict,
+        "taking back what was",
+    );
 }
 
 async fn clean_up_removes_the_root_and_nothing_else(ground: Arc<dyn Ground>) {
