@@ -11,7 +11,7 @@ use crate::error::{Fault, Trouble, trouble};
 use crate::transact;
 
 /// What each version adds.
-const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("0001.sql"), include_str!("0002.sql")];
 
 /// The version that this build writes.
 pub(crate) fn newest() -> i64 {

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use sandbar_ports::graph::GraphStore;
 use sandbar_ports::store::Store;
 use sandbar_store::SqlStore;
+use sandbar_testkit::contract::graph::{self, GraphWorld};
 use sandbar_testkit::contract::store::{StoreWorld, run_all};
 use sandbar_testkit::engines::postgres::Postgres;
 
@@ -33,5 +35,30 @@ fn postgres_keeps_the_contract() {
     sandbar_testkit::run(run_all(|_| {
         let url = server.database();
         async move { Arc::new(At(url)) as Arc<dyn StoreWorld> }
+    }));
+}
+
+#[async_trait]
+impl GraphWorld for At {
+    async fn open(&self) -> Arc<dyn GraphStore> {
+        Arc::new(SqlStore::open(&self.0).await.expect("the store opens"))
+    }
+}
+
+#[test]
+fn sqlite_keeps_the_contract_of_the_graph() {
+    let dir = tempfile::tempdir().expect("a directory can be made");
+    sandbar_testkit::run(graph::run_all(|name| {
+        let file = dir.path().join(name);
+        async move { Arc::new(At(format!("sqlite:{}", file.display()))) as Arc<dyn GraphWorld> }
+    }));
+}
+
+#[test]
+fn postgres_keeps_the_contract_of_the_graph() {
+    let server = Postgres::get();
+    sandbar_testkit::run(graph::run_all(|_| {
+        let url = server.database();
+        async move { Arc::new(At(url)) as Arc<dyn GraphWorld> }
     }));
 }

@@ -5,6 +5,10 @@
 
 pub(crate) mod checkpoint;
 pub(crate) mod checkpoint_part;
+pub(crate) mod graph_edge;
+pub(crate) mod graph_gone;
+pub(crate) mod graph_project;
+pub(crate) mod graph_resource;
 pub(crate) mod journal;
 pub(crate) mod plan;
 pub(crate) mod resource;

@@ -7,7 +7,10 @@ use sea_orm::{
 };
 
 use crate::SqlStore;
-use crate::entity::{checkpoint, checkpoint_part, journal, plan, resource, sandbox};
+use crate::entity::{
+    checkpoint, checkpoint_part, graph_edge, graph_project, graph_resource, journal, plan,
+    resource, sandbox,
+};
 use crate::error::{Fault, Trouble, trouble};
 use crate::transact::read;
 
@@ -88,6 +91,15 @@ async fn rows(db: &DatabaseConnection) -> Result<Vec<String>, Fault> {
     }
     for row in journal::Entity::find().all(db).await? {
         note(journal::from_row(row).err());
+    }
+    for row in graph_resource::Entity::find().all(db).await? {
+        note(graph_resource::from_row(row).err());
+    }
+    for row in graph_edge::Entity::find().all(db).await? {
+        note(graph_edge::from_row(row).err());
+    }
+    for row in graph_project::Entity::find().all(db).await? {
+        note(graph_project::from_row(row).err());
     }
     Ok(wrong)
 }

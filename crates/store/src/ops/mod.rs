@@ -2,6 +2,7 @@
 
 mod check;
 mod checkpoints;
+mod graph;
 mod journal;
 mod plans;
 mod resources;
