@@ -12,7 +12,7 @@ use sandbar::ports::PortError;
 use sandbar::ports::exec::Runner as _;
 use sandbar::{
     ApplyReport, ApplyRequest, ExecRequest, GcRequest, Outcome, Parts, Resulting, RunReport,
-    RunRequest, Sandbar, StepOutcome, Surroundings,
+    RunRequest, Sandbar, StepOutcome, Surroundings, UndoRequest,
 };
 use sandbar_testkit::memory::disk::What;
 use sandbar_testkit::memory::{
@@ -553,5 +553,62 @@ fn the_plain_view_says_loudly_when_the_real_tree_changed() {
                 .iter()
                 .any(|s| s.contains("in-place"))
         );
+    });
+}
+
+async fn undo(sandbar: &Sandbar, name: &str) -> Result<ApplyReport, PortError> {
+    let request = UndoRequest {
+        plan: name.into(),
+        cwd: here(),
+        dry_run: false,
+        onto_current: false,
+    };
+    sandbar.undo(request).await
+}
+
+// conformance: APL-11 (in memory), SRF-1 partial: undo, parts and kept bytes
+#[test]
+fn parts_undo_and_kept_bytes_need_no_real_adapter() {
+    sandbar_testkit::run(async {
+        let world = World::new();
+        edit_all(&world);
+        let sandbar = world.sandbar(&[]);
+        run(&sandbar, "p", "edit").await.expect("it runs");
+        let request = ApplyRequest {
+            plan: "p".into(),
+            cwd: here(),
+            paths: vec!["file".into()],
+            resources: Vec::new(),
+            dry_run: false,
+            resulting: Resulting::Uncommitted,
+            onto_current: false,
+            allow_filters: false,
+        };
+        let part = sandbar.apply(request).await.expect("a part");
+        assert_eq!(part.outcome, Outcome::PartiallyApplied);
+        assert_eq!(part.plan.plan.mark.state, PlanState::PartiallyApplied);
+        assert_eq!(world.real("file").as_deref(), Some("1\n2\n3\n4\nfive\n"));
+        assert_eq!(world.real("sub/other").as_deref(), Some("o\n"));
+        let kept = sandbar.kept(Some("p"), &here()).await.expect("a list");
+        assert_eq!(kept.len(), 1);
+        let wanted = sandbar::KeptRequest {
+            what: kept[0].id.clone(),
+            path: None,
+            checkpoint: None,
+            cwd: here(),
+        };
+        let bytes = sandbar.kept_bytes(&wanted).await.expect("they are kept");
+        assert_eq!(bytes, b"1\n2\n3\n4\n5\n");
+
+        world.put("file", "one\n2\n3\n4\nfive\n");
+        let rest = apply(&sandbar, "p").await.expect("the rest");
+        assert_eq!(rest.outcome, Outcome::Applied);
+        let undone = undo(&sandbar, "p").await.expect("it is taken back");
+        assert_eq!(undone.outcome, Outcome::Undone);
+        assert_eq!(undone.plan.plan.mark.state, PlanState::Review);
+        assert_eq!(world.real("file").as_deref(), Some("one\n2\n3\n4\n5\n"));
+        assert_eq!(world.real("sub/other").as_deref(), Some("o\n"));
+        let error = undo(&sandbar, "p").await.expect_err("nothing is applied");
+        assert_eq!(error.code, Code::IllegalState);
     });
 }

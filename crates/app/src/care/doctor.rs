@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use sandbar_domain::Hash;
+use sandbar_domain::journal::{JournalKind, Phase};
 use sandbar_domain::plan::PlanState;
 use sandbar_ports::PortResult;
 use sandbar_ports::exec::ViewReport;
@@ -134,6 +135,16 @@ impl Sandbar {
     ) -> PortResult<HashSet<PathBuf>> {
         let mut known = HashSet::new();
         let seen = &mut HashSet::new();
+        // An undo that got stuck leaves its plan applied.
+        let stuck: HashSet<_> = self
+            .parts
+            .store
+            .journal(JournalQuery::Open)
+            .await?
+            .into_iter()
+            .filter(|entry| entry.phase == Phase::NeedsAttention)
+            .map(|entry| entry.plan)
+            .collect();
         for plan in self.parts.store.plans().await? {
             let name = &plan.plan.name;
             let dead = |owner| !self.parts.runner.is_alive(owner);
@@ -149,7 +160,7 @@ impl Sandbar {
                     ),
                 });
             }
-            if state == PlanState::NeedsAttention {
+            if state == PlanState::NeedsAttention || stuck.contains(&plan.plan.id) {
                 findings.push(self.describe_stuck(&plan).await?);
             }
             let gone = self.count_missing(&plan, seen).await?;
@@ -224,18 +235,20 @@ impl Sandbar {
             .store
             .journal(JournalQuery::OfPlan(plan.plan.id))
             .await?;
-        let job = entries
-            .iter()
-            .rev()
-            .find(|entry| entry.phase.is_open())
+        let entry = entries.iter().rev().find(|entry| entry.phase.is_open());
+        let job = entry
             .and_then(|entry| crate::apply::Payload::decode(entry.version, &entry.payload).ok())
             .map(|payload| payload.job.display().to_string())
             .unwrap_or_default();
+        let what = match entry.map(|entry| entry.kind) {
+            Some(JournalKind::Undo) => "an undo",
+            _ => "an apply",
+        };
         Ok(Finding {
             kind: "needs_attention",
             subject: plan.plan.name.clone(),
             message: format!(
-                "an apply was neither completed nor undone; displaced files are in {job}: mend the cause, then `sandbar recover`"
+                "{what} was neither completed nor taken back; displaced files are in {job}: mend the cause, then `sandbar recover`"
             ),
         })
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use sandbar_domain::checkpoint::prune;
-use sandbar_domain::plan::PlanEvent;
+use sandbar_domain::plan::{PlanEvent, PlanState};
 use sandbar_domain::snapshot::Snapshot;
 use sandbar_domain::{ChangeKind, Code};
 use sandbar_ports::store::{
@@ -75,7 +75,12 @@ impl Sandbar {
         let name = &plan.plan.name;
         let state = plan.plan.mark.state.word();
         let message = format!("use plan {name}: it is {state} and its sandbox was cleaned up");
-        let hint = format!("`sandbar diff {name}` still shows its result, as a patch");
+        let hint = match plan.plan.mark.state {
+            PlanState::Applied => {
+                format!("`sandbar undo {name}` takes it back and makes the sandbox again")
+            }
+            _ => format!("`sandbar diff {name}` still shows its result, as a patch"),
+        };
         Err(PortError::new(Code::SandboxGone, message).with_hint(hint))
     }
 

@@ -43,7 +43,6 @@ pub(super) fn settle(contents: &dyn Contents, job: &Job) -> PortResult<Vec<Kept>
             };
             out.extend(kept(contents, job, old, &index.to_string(), path, entry)?);
         }
-        sys::sync_dir(old).map_err(at("make durable", job.dir.display()))?;
     }
     release(job, &slots)?;
     remove_if_empty(job, slots)?;
@@ -103,6 +102,7 @@ pub(super) fn sweep(job: &Job) -> PortResult<()> {
 /// to `old`.
 fn clear_new(job: &Job, slots: &Slots) -> PortResult<()> {
     let Some(new) = &slots.new else {
+        // It went after what moved over was durable.
         return Ok(());
     };
     let home = slots.kept.as_ref().or(slots.left.as_ref());

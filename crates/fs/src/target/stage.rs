@@ -246,8 +246,10 @@ impl Stager<'_> {
         let modes = Modes {
             old,
             new: match earlier {
-                // Back to what it was, to the bit.
-                Some(earlier) if earlier.new == old => earlier.old,
+                // Back to what it was, to the bit; never to more than that.
+                Some(earlier) if earlier.new == old && (earlier.old ^ old) & !0o111 == 0 => {
+                    earlier.old
+                }
                 _ => carry::mode_as(seen.stat.mode, kind),
             },
         };
