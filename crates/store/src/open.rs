@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use sandbar_domain::Code;
 use sandbar_ports::{PortError, PortResult};
+use sandbar_ports::effect::planted;
 use sea_orm::{ConnectOptions, Database, DatabaseConnection, DbBackend};
 
 use crate::error::{Fault, Trouble, trouble};
@@ -208,6 +209,9 @@ async fn connect_file(file: &Path, access: Access) -> Result<DatabaseConnection,
                 .foreign_keys(true)
                 .busy_timeout(LOCK_WAIT);
             match access {
+                Access::Create | Access::Write if planted("store-not-durable") => {
+                    options.pragma("synchronous", "OFF")
+                }
                 Access::Create | Access::Write => options.pragma("synchronous", "FULL"),
                 Access::Read | Access::Immutable => options,
             }

@@ -45,6 +45,11 @@ impl Count {
         self.points
     }
 
+    /// Says what was found so far.
+    pub fn violations(&self) -> &[String] {
+        &self.violations
+    }
+
     /// Adds something that the line is to say.
     pub fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());

@@ -10,6 +10,26 @@ use std::path::{Path, PathBuf};
 
 use crate::foreign::{command, output, text};
 
+/// Starts this test again in a mount namespace of its own, and says whether it
+/// did: then the caller has nothing more to do. Elsewhere every sandbox that
+/// somebody starts meanwhile would hold a copy of the mounts, and a file system
+/// that is to go would stay.
+pub fn isolated(test: &str) -> bool {
+    const INSIDE: &str = "SANDBAR_TEST_NAMESPACE";
+    if std::env::var_os(INSIDE).is_some() {
+        return false;
+    }
+    let status = std::process::Command::new("unshare")
+        .args(["--mount", "--propagation", "private"])
+        .arg(std::env::current_exe().expect("a test knows its own path"))
+        .args(["--exact", test, "--nocapture"])
+        .env(INSIDE, "1")
+        .status();
+    let status = status.expect("unshare starts; it needs root");
+    assert!(status.success(), "{test} in a namespace: {status}");
+    true
+}
+
 /// Bytes of an image.
 const SIZE: &str = "64M";
 

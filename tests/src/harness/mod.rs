@@ -4,6 +4,7 @@
 
 pub mod count;
 pub mod image;
+pub mod power;
 pub mod scene;
 pub mod tree;
 

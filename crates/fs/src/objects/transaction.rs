@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sandbar_domain::Hash;
 use sandbar_domain::hash::Hasher;
 use sandbar_ports::PortResult;
+use sandbar_ports::effect::planted;
 
 use super::pack::{HEAD, Index, Record};
 use super::store::{ObjectStore, Packs};
@@ -285,6 +286,9 @@ impl Transaction<'_> {
         }
         sys::sync_file(&*fd).map_err(at("make durable", what))?;
         let sealed = format!("{name}.pack");
+        if planted("lose-the-last-pack") {
+            return sys::remove_file(&self.store.tmp_dir, &name).map_err(at("lose", what));
+        }
         sys::rename_new(&self.store.tmp_dir, &name, &self.store.packs_dir, &sealed)
             .map_err(at("store", what))?;
         inner.file = None;

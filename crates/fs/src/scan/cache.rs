@@ -17,6 +17,7 @@
 use std::path::PathBuf;
 
 use sandbar_domain::{Entry, Hash, Kind};
+use sandbar_ports::effect::planted;
 use sandbar_ports::workspace::{CacheKey, FileStat};
 
 use super::nodes::{Assembled, Node};
@@ -272,6 +273,9 @@ impl Cache {
             };
             stamp + coarse < self.moment_ns
         };
+        if planted("believe-mtime") {
+            return (cached.size, cached.mtime_ns) == (seen.size, seen.mtime_ns);
+        }
         let same = (cached.size, cached.mode, cached.ino, cached.dev)
             == (seen.size, seen.mode, seen.ino, seen.dev)
             && (cached.mtime_ns, cached.ctime_ns) == (seen.mtime_ns, seen.ctime_ns);

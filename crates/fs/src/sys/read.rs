@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, RawDir};
 use rustix::io::Errno;
 use rustix::path::Arg;
+use sandbar_ports::effect::planted;
 
 use super::dir::{quietly, retry};
 use super::stat::{Seen, Type, stat_fd};
@@ -15,8 +16,11 @@ use super::stat::{Seen, Type, stat_fd};
 /// without waiting for a FIFO, and looks at it. Reading leaves no trace in
 /// the access time where the kernel allows it. The caller checks the type.
 pub fn open_readable(dir: impl AsFd, name: impl Arg) -> Result<(OwnedFd, Seen), Errno> {
-    let flags =
+    let mut flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    if planted("follow-leaf-symlink") {
+        flags.remove(OFlags::NOFOLLOW);
+    }
     let name = name.as_cow_c_str()?;
     let fd =
         quietly(|quiet| retry(|| rustix::fs::openat(&dir, &*name, flags | quiet, Mode::empty())))?;

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{Advice, AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 use rustix::path::Arg;
-use sandbar_ports::effect::effect;
+use sandbar_ports::effect::{effect, planted};
 
 use super::dir::retry;
 
@@ -71,11 +71,17 @@ pub fn append(dir: impl AsFd, name: impl Arg, mode: u32) -> Result<OwnedFd, Errn
 /// Makes the content of a file durable. A failure is final: the kernel may
 /// have dropped the pages, so a second call proves nothing.
 pub fn sync_file(fd: impl AsFd) -> Result<(), Errno> {
+    if planted("skip-file-fsync") {
+        return Ok(());
+    }
     change("fsync-file", || rustix::fs::fsync(&fd))
 }
 
 /// Makes the names in a directory durable. A failure is final.
 pub fn sync_dir(dir: impl AsFd) -> Result<(), Errno> {
+    if planted("skip-directory-fsync") {
+        return Ok(());
+    }
     change("fsync-dir", || rustix::fs::fsync(&dir))
 }
 

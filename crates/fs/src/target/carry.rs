@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 
 use sandbar_domain::{Kind, RelPath};
 use sandbar_ports::PortResult;
+use sandbar_ports::effect::planted;
 
 use crate::sys::{self, Actor, Dir, Errno, Seen, at, fail};
 
@@ -17,6 +18,9 @@ pub(super) const KEPT_BITS: u32 = 0o1777;
 /// their read bits, as `chmod +x` under a usual umask.
 pub(super) fn mode_as(mode: u32, kind: Kind) -> u32 {
     let mode = mode & 0o7777;
+    if planted("drop-executable-bit") {
+        return mode & !0o111;
+    }
     let executable = mode & 0o100 != 0;
     match kind {
         Kind::Executable if !executable => mode | ((mode & 0o444) >> 2) | 0o100,

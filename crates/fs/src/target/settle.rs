@@ -5,6 +5,7 @@ use std::path::Path;
 use sandbar_domain::apply::PathOp;
 use sandbar_domain::{Entry, Kind, RelPath};
 use sandbar_ports::PortResult;
+use sandbar_ports::effect::planted;
 use sandbar_ports::target::{Job, Kept};
 
 use super::contents::Contents;
@@ -41,6 +42,10 @@ pub(super) fn settle(contents: &dyn Contents, job: &Job) -> PortResult<Vec<Kept>
                 | PathOp::SetMode { .. }
                 | PathOp::RemoveDir { .. } => continue,
             };
+            if planted("forget-kept-bytes") {
+                let _ = sys::remove_file(old, index.to_string());
+                continue;
+            }
             out.extend(kept(contents, job, old, &index.to_string(), path, entry)?);
         }
     }

@@ -8,7 +8,7 @@ use gix::objs::{Kind, WriteTo};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use sandbar_domain::Code;
-use sandbar_ports::effect::effect;
+use sandbar_ports::effect::{effect, planted};
 use sandbar_ports::{PortError, PortResult};
 
 use crate::open::failed;
@@ -90,7 +90,8 @@ impl<'a> Sink<'a> {
     /// the pool out of its snapshot, so that they must outlive a power failure
     /// by themselves, those that git inside wrote and never synced included.
     pub(super) fn finish(self) -> PortResult<()> {
-        let Some(pool) = self.pool.filter(|_| !self.fresh.is_empty()) else {
+        let skipped = self.fresh.is_empty() || planted("skip-pool-fsync");
+        let Some(pool) = self.pool.filter(|_| !skipped) else {
             return Ok(());
         };
         let failed = |path: &Path, errno: Errno| {

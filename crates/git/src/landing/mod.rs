@@ -10,6 +10,7 @@ mod transfer;
 mod trees;
 
 pub(crate) use moving::{land, may_unland, unland};
+pub(crate) use transfer::sync;
 
 use gix::ObjectId;
 use sandbar_domain::Code;

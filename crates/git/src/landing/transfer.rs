@@ -68,7 +68,7 @@ pub(super) fn durable(
 }
 
 /// Makes one file or directory durable.
-pub(super) fn sync(path: &Path) -> PortResult<()> {
+pub(crate) fn sync(path: &Path) -> PortResult<()> {
     let opened = open(path)?;
     effect("git-sync", || rustix::fs::fsync(&opened)).map_err(|errno| unsynced(path, errno))
 }
