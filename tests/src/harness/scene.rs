@@ -186,7 +186,8 @@ impl Scene {
             // Where the data directory is on another mount, the displaced bytes
             // of an apply are kept here; else at most the empty place stays.
             let place = ["sandbar", "sandbar/kept"].contains(&&*path);
-            if !place && !(state == "applied" && path.starts_with("sandbar/kept/")) {
+            let kept = state == "applied" && path.starts_with("sandbar/kept/");
+            if !(place || kept) {
                 bad.push(format!(".git/{path} changed"));
             }
         }
