@@ -119,6 +119,7 @@ impl Inner {
             cache: &cache,
             generation: self.store.generation(),
             transaction: transaction.as_ref(),
+            leaves: false,
             cancel: &request.cancel,
             progress: &*request.progress,
             stage: Stage::Scan,

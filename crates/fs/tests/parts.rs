@@ -326,3 +326,83 @@ fn a_damaged_cache_is_no_cache() {
     std::os::unix::fs::symlink("/dev/zero", &cache).unwrap();
     assert_eq!(sandbox.capture().tree, want.tree);
 }
+
+/// Carries everything but `*.o`, for good; counts how often it is asked.
+#[derive(Default)]
+struct Counting {
+    asked: std::sync::atomic::AtomicU32,
+    name: &'static str,
+}
+
+impl CarryRules for Counting {
+    fn rule_files(&self) -> &[&str] {
+        &[]
+    }
+
+    fn enter(&self, _: Option<&RelPath>, _: &str, _: &[u8]) {}
+
+    fn verdict(&self, path: &RelPath, _: bool) -> Verdict {
+        self.asked
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        match path.name().ends_with(".o") {
+            true => Verdict::Ignore,
+            false => Verdict::Carry,
+        }
+    }
+
+    fn identity(&self) -> Option<sandbar_domain::Hash> {
+        Some(sandbar_domain::Hash::of(self.name.as_bytes()))
+    }
+
+    fn lasting(&self, path: &RelPath, _: bool) -> bool {
+        !path.name().ends_with(".o")
+    }
+}
+
+#[test]
+fn rules_are_asked_for_what_is_new_only() {
+    let bench = Bench::new();
+    bench.write("src/a.c", b"c");
+    bench.write("src/b.c", b"b");
+    bench.write("top", b"t");
+    let place = wait(bench.engine.reserve()).unwrap();
+    let rules = |name| {
+        Arc::new(Counting {
+            name,
+            ..Counting::default()
+        })
+    };
+    let created = bench.create_with(&place, rules("one"), &[]).unwrap();
+    let sandbox = sandboxes::Sandbox {
+        bench: &bench,
+        place,
+        created,
+    };
+    // (what is done, rules, how many paths they are asked for)
+    let steps = [
+        ("true", "one", 0),
+        ("true", "one", 0),
+        ("echo more >> src/b.c", "one", 0),
+        ("echo n > src/n.c; echo o > src/n.o", "one", 2),
+        // What is ignored is asked for each time, what is carried no more.
+        ("true", "one", 1),
+        ("rm src/a.c; mkdir sub; mv top sub/top", "one", 3),
+        // Under other rules nothing is remembered: four paths and two
+        // directories.
+        ("true", "two", 6),
+        ("true", "two", 1),
+    ];
+    for (step, name, asked) in steps {
+        shell(&sandbox.root(), step);
+        let rules = rules(name);
+        let found = sandbox.capture_by(sandbox.cache(), true, rules.clone());
+        let found = found.unwrap();
+        let times = rules.asked.load(std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(times, asked, "{step} under {name}");
+        let fresh = sandbox.capture_by(CacheKey::None, false, Arc::new(Counting::default()));
+        let fresh = fresh.unwrap();
+        assert_eq!(found.tree, fresh.tree, "{step}: the cache changes nothing");
+        assert_eq!(found.tally.files, fresh.tally.files, "{step}");
+        assert_eq!(found.tally.bytes, fresh.tally.bytes, "{step}");
+    }
+}

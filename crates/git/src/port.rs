@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use sandbar_domain::{Code, Hash, PlanId};
 use sandbar_ports::git::{
-    Began, Checkout, GitRules, GitState, HideRequest, Landing, LandingRequest, PrivateGit,
-    PrivateRequest, RulesRequest, Start,
+    Began, Checkout, Contents, GitRules, GitState, HideRequest, Landing, LandingRequest,
+    PrivateGit, PrivateRequest, RulesRequest, Start,
 };
 use sandbar_ports::rules::CarryRules;
 use sandbar_ports::{PortError, PortResult};
@@ -83,9 +83,13 @@ impl GitState for GixGit {
             .await
     }
 
-    async fn sandbox_rules(&self, root: PathBuf, saved: Vec<u8>) -> PortResult<Arc<dyn GitRules>> {
-        self.blocking(move |scope| SandboxRules::load(&root, &saved, scope).map(shared))
-            .await
+    async fn sandbox_rules(
+        &self,
+        root: PathBuf,
+        saved: Hash,
+        contents: Arc<dyn Contents>,
+    ) -> PortResult<Arc<dyn GitRules>> {
+        Ok(shared(SandboxRules::new(root, saved, contents, self.scope)))
     }
 
     async fn state_rules(&self, pool: PathBuf) -> PortResult<Arc<dyn CarryRules>> {

@@ -33,8 +33,14 @@ pub trait GitState: Send + Sync {
 
     /// Makes the rules of a sandbox: a path is ignored only if both the base
     /// rules (as [`GitRules::save`] saved them) and the current ones of the
-    /// private git directory ignore it (CKP-6).
-    async fn sandbox_rules(&self, root: PathBuf, saved: Vec<u8>) -> PortResult<Arc<dyn GitRules>>;
+    /// private git directory ignore it (CKP-6). Nothing is read before the
+    /// first path is judged; what fails then is [`CarryRules::fault`].
+    async fn sandbox_rules(
+        &self,
+        root: PathBuf,
+        saved: Hash,
+        contents: Arc<dyn Contents>,
+    ) -> PortResult<Arc<dyn GitRules>>;
 
     /// Makes the rules of the private git directory itself: objects that are
     /// in the pool, hidden refs and locks are no part of its state.

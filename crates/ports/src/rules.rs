@@ -1,6 +1,8 @@
 //! Which paths of a root belong to it: ignore rules without a disk.
 
-use sandbar_domain::RelPath;
+use sandbar_domain::{Hash, RelPath};
+
+use crate::error::PortError;
 
 /// What a scan does with one path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +32,24 @@ pub trait CarryRules: Send + Sync {
 
     /// Judges one path.
     fn verdict(&self, path: &RelPath, is_dir: bool) -> Verdict;
+
+    /// Names what [`CarryRules::lasting`] rests on. A scan may remember what
+    /// is lasting as long as this stays; `None`: nothing may be remembered.
+    fn identity(&self) -> Option<Hash> {
+        None
+    }
+
+    /// Says whether a path is carried whatever rule files come to say.
+    fn lasting(&self, path: &RelPath, is_dir: bool) -> bool {
+        let _ = (path, is_dir);
+        false
+    }
+
+    /// Returns, once, what kept the rules from being read. A scan that met it
+    /// is worth nothing, since its verdicts were guesses.
+    fn fault(&self) -> Option<PortError> {
+        None
+    }
 }
 
 /// Carries everything: plain directories and sessions (CKP-6).
@@ -45,5 +65,13 @@ impl CarryRules for Everything {
 
     fn verdict(&self, _: &RelPath, _: bool) -> Verdict {
         Verdict::Carry
+    }
+
+    fn identity(&self) -> Option<Hash> {
+        Some(Hash::of(b"everything"))
+    }
+
+    fn lasting(&self, _: &RelPath, _: bool) -> bool {
+        true
     }
 }

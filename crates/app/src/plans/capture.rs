@@ -83,12 +83,9 @@ impl Sandbar {
         let Some(saved) = sandbox.rules else {
             return Ok(Arc::new(Everything));
         };
-        let saved = self.parts.objects.get(saved).await?;
-        let rules = self
-            .parts
-            .git
-            .sandbox_rules(sandbox.place.join("r"), saved)
-            .await?;
+        let root = sandbox.place.join("r");
+        let contents = self.parts.contents.clone();
+        let rules = self.parts.git.sandbox_rules(root, saved, contents).await?;
         Ok(rules)
     }
 

@@ -21,6 +21,7 @@ const OPEN_PACKS: usize = 8;
 #[derive(Debug)]
 pub(super) struct Pack {
     pub(super) name: String,
+    pub(super) size: u64,
     pub(super) index: OnceLock<Result<Index, BadPack>>,
 }
 
@@ -159,17 +160,21 @@ impl ObjectStore {
             .iter()
             .map(|pack| (pack.name.as_str(), pack))
             .collect();
-        let next = names
+        let mut next: Vec<_> = names
             .into_iter()
             .map(|name| match known.get(name.as_str()) {
                 // A pack that could not be read may be readable now.
                 Some(pack) if !matches!(pack.index.get(), Some(Err(_))) => Arc::clone(pack),
                 _ => Arc::new(Pack {
+                    size: self.packs_dir.stat(&*name).map_or(0, |seen| seen.stat.size),
                     name,
                     index: OnceLock::new(),
                 }),
             })
             .collect();
+        // What commands look for most, the newest snapshots, is in small packs,
+        // and the records of a large one cost the most to read.
+        next.sort_by_key(|pack| pack.size);
         *packs = Arc::new(next);
         Ok(())
     }
@@ -177,6 +182,7 @@ impl ObjectStore {
     /// Adds a pack that this process has just sealed.
     pub(super) fn add(&self, name: String, index: Index) {
         let pack = Arc::new(Pack {
+            size: 0,
             name,
             index: OnceLock::from(Ok(index)),
         });

@@ -8,24 +8,29 @@
 //! store through a memory mapping made before the scan, on a file system that
 //! stamps lazily, leaves the signature as it was; writers are quiesced first.
 //!
-//! Layout, integers big endian: `sandbar.cache.v1`; generation 32; moment in
-//! ns 8; number of directories 4; the directories, sorted by path: path
-//! length 2, path, stored 1, hash 32, children 4, files 4, length of files 4,
-//! files sorted by name: name length 1, name, kind 1, stored 1, device 8,
-//! inode 8, mode 4, size 8, mtime 8, ctime 8, hash 32; SHA-256 of all before.
+//! Layout, integers big endian: `sandbar.cache.v2`; generation 32; moment in
+//! ns 8; identity of the rules 32, zeros for none; number of directories 4;
+//! SHA-256 of all before 32; the directories, sorted by path: length of what
+//! follows up to the sum 4; path length 2, path, flags 1, hash 32, children 4,
+//! files 4, the files, sorted by name: name length 1, name, kind 1, flags 1,
+//! device 8, inode 8, mode 4, size 8, mtime 8, ctime 8, hash 32; SHA-256 of
+//! the directory's bytes from the path length on 32. Flags: 1 in the object
+//! store, 2 carried whatever rule files say. Each directory has a sum of its
+//! own, so that it is checked by whoever needs it, and nothing else is.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use sandbar_domain::{Entry, Hash, Kind};
 use sandbar_ports::effect::planted;
 use sandbar_ports::workspace::{CacheKey, FileStat};
 
-use super::nodes::{Assembled, Node};
+use super::nodes::{Assembled, Leaf, Node};
 use crate::names;
 use crate::objects::Generation;
 use crate::sys;
 
-const MAGIC: &[u8; 16] = b"sandbar.cache.v1";
+const MAGIC: &[u8; 16] = b"sandbar.cache.v2";
 /// Where the moment lies, after mark and generation.
 const MOMENT: usize = 48;
 /// Stamps are at worst this coarse where they have a part below the second …
@@ -33,6 +38,9 @@ const FINE_NS: i128 = 20_000_000;
 /// … and this coarse where they have none.
 const COARSE_NS: i128 = 2_020_000_000;
 const LIMIT: u64 = 1 << 30;
+const HEAD: usize = 92;
+const STORED: u8 = 1;
+const LASTING: u8 = 2;
 
 /// Where a cache lies.
 #[derive(Debug, Clone)]
@@ -44,7 +52,17 @@ pub(crate) struct Cache {
     bytes: Vec<u8>,
     moment_ns: i128,
     generation: Option<Generation>,
-    directories: Vec<usize>,
+    rules: Option<Hash>,
+    directories: Vec<Span>,
+}
+
+/// Where a directory lies, from its path length to its sum.
+#[derive(Debug)]
+struct Span {
+    start: usize,
+    end: usize,
+    /// Whether its sum was compared, and agreed.
+    checked: OnceLock<bool>,
 }
 
 /// One directory of a cache.
@@ -52,8 +70,12 @@ pub(crate) struct Cache {
 pub(crate) struct CachedDir<'c> {
     pub(crate) hash: Hash,
     pub(crate) stored: bool,
+    pub(crate) lasting: bool,
     pub(crate) children: u32,
     pub(crate) files: u32,
+    /// The number of the file that was found last.
+    pub(crate) at: u32,
+    all: &'c [u8],
     rest: &'c [u8],
 }
 
@@ -63,6 +85,7 @@ pub(crate) struct CachedFile<'c> {
     pub(crate) name: &'c [u8],
     pub(crate) entry: Entry,
     pub(crate) stored: bool,
+    pub(crate) lasting: bool,
     pub(crate) stat: FileStat,
 }
 
@@ -112,18 +135,21 @@ impl CacheFile {
 }
 
 /// Encodes a cache. `dir_stored` says which directory objects are known to be
-/// in the store, unless all are (`trees_stored`).
+/// in the store; files that were left in the `old` cache are taken from there.
 pub(crate) fn encode(
     assembled: &Assembled,
     generation: Generation,
-    trees_stored: bool,
+    rules: Option<Hash>,
+    old: Option<&Cache>,
     dir_stored: impl Fn(&Node, Hash) -> bool,
 ) -> Vec<u8> {
     let files: usize = assembled.nodes.iter().map(|node| node.leaves.len()).sum();
-    let mut out = Vec::with_capacity(128 + files * 112 + assembled.nodes.len() * 96);
+    let size = HEAD + 32 + files * 112 + assembled.nodes.len() * 128;
+    let mut out = Vec::with_capacity(size + old.map_or(0, |old| old.bytes.len()));
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(generation.as_bytes());
     out.extend_from_slice(&[0; 8]);
+    out.extend_from_slice(rules.map_or([0; 32], |rules| *rules.as_bytes()).as_slice());
     let mut order: Vec<(usize, Hash)> = assembled
         .hashes
         .iter()
@@ -138,48 +164,70 @@ pub(crate) fn encode(
     };
     order.sort_unstable_by(|a, b| path(a.0).cmp(path(b.0)));
     push_u32(&mut out, order.len());
+    out.extend_from_slice(&[0; 32]);
     for (number, hash) in order {
         let node = &assembled.nodes[number];
         let text = path(number);
+        let length_at = out.len();
+        out.extend_from_slice(&[0; 4]);
+        let start = out.len();
         let length = u16::try_from(text.len()).expect("a path has at most 4,095 bytes");
         out.extend_from_slice(&length.to_be_bytes());
         out.extend_from_slice(text.as_bytes());
-        out.push(u8::from(trees_stored || dir_stored(node, hash)));
+        let lasting = node.lasting && rules.is_some();
+        out.push(flags(dir_stored(node, hash), lasting));
         out.extend_from_slice(hash.as_bytes());
         let children = node
             .children
             .iter()
             .filter(|(_, child)| assembled.hashes[*child].is_some());
         push_u32(&mut out, children.count());
-        push_u32(&mut out, node.leaves.len());
-        let length_at = out.len();
-        out.extend_from_slice(&[0; 4]);
-        for leaf in &node.leaves {
-            let stat = leaf.copy.as_ref().unwrap_or(&leaf.stat);
-            out.push(u8::try_from(leaf.name.len()).expect("a name has at most 255 bytes"));
-            out.extend_from_slice(leaf.name.as_bytes());
-            out.push(match leaf.entry.kind {
-                Kind::Directory => b'd',
-                Kind::File => b'f',
-                Kind::Executable => b'x',
-                Kind::Symlink => b'l',
-            });
-            out.push(u8::from(leaf.stored));
-            out.extend_from_slice(&stat.dev.to_be_bytes());
-            out.extend_from_slice(&stat.ino.to_be_bytes());
-            out.extend_from_slice(&stat.mode.to_be_bytes());
-            out.extend_from_slice(&stat.size.to_be_bytes());
-            // A stamp outside 64 bits never compares equal, so it is read anew.
-            for stamp in [stat.mtime_ns, stat.ctime_ns] {
-                let stamp = i64::try_from(stamp).unwrap_or(i64::MAX);
-                out.extend_from_slice(&stamp.to_be_bytes());
+        match (node.leaves.is_empty(), node.same) {
+            (true, Some(same)) => {
+                let old = old.and_then(|old| old.directory(text));
+                push_u32(&mut out, same.files as usize);
+                out.extend_from_slice(old.map_or(&[], |old| old.all));
             }
-            out.extend_from_slice(leaf.entry.hash.as_bytes());
+            _ => {
+                push_u32(&mut out, node.leaves.len());
+                for leaf in &node.leaves {
+                    push_leaf(&mut out, leaf, rules.is_some());
+                }
+            }
         }
-        let length = u32::try_from(out.len() - length_at - 4).unwrap_or(u32::MAX);
-        out[length_at..length_at + 4].copy_from_slice(&length.to_be_bytes());
+        let length = u32::try_from(out.len() - start).unwrap_or(u32::MAX);
+        out[length_at..start].copy_from_slice(&length.to_be_bytes());
+        let sum = Hash::of(&out[start..]);
+        out.extend_from_slice(sum.as_bytes());
     }
     out
+}
+
+fn flags(stored: bool, lasting: bool) -> u8 {
+    u8::from(stored) * STORED | u8::from(lasting) * LASTING
+}
+
+fn push_leaf(out: &mut Vec<u8>, leaf: &Leaf, lasting: bool) {
+    let stat = leaf.copy.as_ref().unwrap_or(&leaf.stat);
+    out.push(u8::try_from(leaf.name.len()).expect("a name has at most 255 bytes"));
+    out.extend_from_slice(leaf.name.as_bytes());
+    out.push(match leaf.entry.kind {
+        Kind::Directory => b'd',
+        Kind::File => b'f',
+        Kind::Executable => b'x',
+        Kind::Symlink => b'l',
+    });
+    out.push(flags(leaf.stored, leaf.lasting && lasting));
+    out.extend_from_slice(&stat.dev.to_be_bytes());
+    out.extend_from_slice(&stat.ino.to_be_bytes());
+    out.extend_from_slice(&stat.mode.to_be_bytes());
+    out.extend_from_slice(&stat.size.to_be_bytes());
+    // A stamp outside 64 bits never compares equal, so it is read anew.
+    for stamp in [stat.mtime_ns, stat.ctime_ns] {
+        let stamp = i64::try_from(stamp).unwrap_or(i64::MAX);
+        out.extend_from_slice(&stamp.to_be_bytes());
+    }
+    out.extend_from_slice(leaf.entry.hash.as_bytes());
 }
 
 /// Ends an encoded cache with the moment it stands for: no file in it was
@@ -187,8 +235,8 @@ pub(crate) fn encode(
 pub(crate) fn seal(mut bytes: Vec<u8>, moment_ns: i128) -> Vec<u8> {
     let moment = i64::try_from(moment_ns).unwrap_or(0);
     bytes[MOMENT..MOMENT + 8].copy_from_slice(&moment.to_be_bytes());
-    let sum = Hash::of(&bytes);
-    bytes.extend_from_slice(sum.as_bytes());
+    let sum = Hash::of(&bytes[..HEAD]);
+    bytes[HEAD..HEAD + 32].copy_from_slice(sum.as_bytes());
     bytes
 }
 
@@ -198,33 +246,47 @@ fn push_u32(out: &mut Vec<u8>, value: usize) {
 }
 
 impl Cache {
-    fn parse(mut bytes: Vec<u8>) -> Option<Self> {
-        let body = bytes.len().checked_sub(32)?;
-        if Hash::of(&bytes[..body]).as_bytes() != &bytes[body..] {
-            return None;
-        }
-        bytes.truncate(body);
+    fn parse(bytes: Vec<u8>) -> Option<Self> {
         let mut reader = Reader(&bytes);
-        if reader.take(16)? != MAGIC {
+        let head = reader.take(HEAD)?;
+        if Hash::of(head).as_bytes() != reader.take(32)? {
             return None;
         }
-        let generation = Hash::from_bytes(reader.array()?);
-        let moment_ns = i128::from(i64::from_be_bytes(reader.array()?));
-        let count = reader.u32()?;
-        let mut directories = Vec::with_capacity(count as usize);
+        let mut head = Reader(head);
+        if head.take(16)? != MAGIC {
+            return None;
+        }
+        let generation = Hash::from_bytes(head.array()?);
+        let moment_ns = i128::from(i64::from_be_bytes(head.array()?));
+        let rules: [u8; 32] = head.array()?;
+        let count = head.u32()?;
+        let mut directories = Vec::new();
         for _ in 0..count {
-            directories.push(bytes.len() - reader.0.len());
-            let length = usize::from(u16::from_be_bytes(reader.array()?));
-            reader.take(length + 1 + 32 + 4 + 4)?;
-            let files = reader.u32()? as usize;
-            reader.take(files)?;
+            let length = reader.u32()? as usize;
+            let start = bytes.len() - reader.0.len();
+            reader.take(length)?;
+            reader.take(32)?;
+            directories.push(Span {
+                start,
+                end: start + length,
+                checked: OnceLock::new(),
+            });
+        }
+        if !reader.0.is_empty() {
+            return None;
         }
         Some(Self {
             directories,
             moment_ns,
             generation: Some(generation),
+            rules: (rules != [0; 32]).then(|| Hash::from_bytes(rules)),
             bytes,
         })
+    }
+
+    /// Says whether it was written under these rules, which are known.
+    pub(crate) fn is_under(&self, rules: Option<Hash>) -> bool {
+        self.rules == rules
     }
 
     /// Says whether no object was removed from the store since.
@@ -237,30 +299,39 @@ impl Cache {
         self.directories.len()
     }
 
-    /// Finds a directory by its path; the root is the empty text.
+    /// Finds a directory by its path; the root is the empty text. One that is
+    /// damaged is none.
     pub(crate) fn directory(&self, path: &str) -> Option<CachedDir<'_>> {
         let found = self
             .directories
-            .binary_search_by(|offset| self.path_at(*offset).cmp(path.as_bytes()))
+            .binary_search_by(|span| self.path_at(span).cmp(path.as_bytes()))
             .ok()?;
-        let mut reader = Reader(&self.bytes[self.directories[found]..]);
+        let span = &self.directories[found];
+        let bytes = &self.bytes[span.start..span.end];
+        let sound = span.checked.get_or_init(|| {
+            self.bytes.get(span.end..span.end + 32) == Some(Hash::of(bytes).as_bytes().as_slice())
+        });
+        let mut reader = Reader(bytes).filter(*sound)?;
         reader.take(2 + path.len())?;
+        let flags = reader.array::<1>()?[0];
         Some(CachedDir {
-            stored: reader.take(1)? == [1],
+            stored: flags & STORED != 0,
+            lasting: flags & LASTING != 0,
             hash: Hash::from_bytes(reader.array()?),
             children: reader.u32()?,
             files: reader.u32()?,
-            rest: {
-                let length = reader.u32()? as usize;
-                reader.take(length)?
-            },
+            at: 0,
+            all: reader.0,
+            rest: reader.0,
         })
     }
 
-    fn path_at(&self, offset: usize) -> &[u8] {
-        let bytes = &self.bytes[offset..];
-        let length = usize::from(u16::from_be_bytes([bytes[0], bytes[1]]));
-        &bytes[2..2 + length]
+    /// Returns a path, which may be damaged; nothing then where it says too
+    /// much.
+    fn path_at(&self, span: &Span) -> &[u8] {
+        let mut reader = Reader(&self.bytes[span.start..span.end]);
+        let length = reader.array().map_or(0, u16::from_be_bytes);
+        reader.take(usize::from(length)).unwrap_or(&[])
     }
 
     /// Says whether `seen` is the file that was hashed, beyond doubt.
@@ -284,27 +355,37 @@ impl Cache {
 }
 
 impl<'c> CachedDir<'c> {
-    /// Returns the next file whose name is not less than `name`, if it has
-    /// that name; names must be asked for in byte order.
+    /// Returns the file of that name; names must be asked for in byte order,
+    /// each as often as one likes.
     pub(crate) fn find(&mut self, name: &[u8]) -> Option<CachedFile<'c>> {
         loop {
             let mut reader = Reader(self.rest);
             let file = reader.file()?;
             match file.name.cmp(name) {
-                std::cmp::Ordering::Less => self.rest = reader.0,
-                std::cmp::Ordering::Equal => {
+                std::cmp::Ordering::Less => {
                     self.rest = reader.0;
-                    return Some(file);
+                    self.at += 1;
                 }
+                std::cmp::Ordering::Equal => return Some(file),
                 std::cmp::Ordering::Greater => return None,
             }
         }
+    }
+
+    /// Iterates over all files.
+    pub(crate) fn list(&self) -> impl Iterator<Item = CachedFile<'c>> + use<'c> {
+        let mut reader = Reader(self.all);
+        std::iter::from_fn(move || reader.file())
     }
 }
 
 struct Reader<'c>(&'c [u8]);
 
 impl<'c> Reader<'c> {
+    fn filter(self, sound: bool) -> Option<Self> {
+        sound.then_some(self)
+    }
+
     fn take(&mut self, length: usize) -> Option<&'c [u8]> {
         let (head, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
@@ -337,7 +418,7 @@ impl<'c> Reader<'c> {
             b"l" => Kind::Symlink,
             _ => return None,
         };
-        let stored = self.take(1)? == [1];
+        let flags = self.array::<1>()?[0];
         let stat = FileStat {
             dev: self.u64()?,
             ino: self.u64()?,
@@ -352,7 +433,8 @@ impl<'c> Reader<'c> {
         Some(CachedFile {
             name,
             entry: Entry::new(kind, hash),
-            stored,
+            stored: flags & STORED != 0,
+            lasting: flags & LASTING != 0,
             stat,
         })
     }
@@ -361,7 +443,7 @@ impl<'c> Reader<'c> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scan::nodes::{Leaf, assemble};
+    use crate::scan::nodes::assemble;
 
     fn stat(seed: u32) -> FileStat {
         let wide = u64::from(seed);
@@ -384,6 +466,7 @@ mod tests {
             stat: stat(seed),
             copy: None,
             stored: seed == 5,
+            lasting: seed == 6,
         };
         let root = Node {
             leaves: vec![leaf("a", Kind::File, 5), leaf("l", Kind::Symlink, 6)],
@@ -396,10 +479,20 @@ mod tests {
             leaves: vec![leaf("x", Kind::Executable, 9)],
             ..Node::default()
         };
-        let assembled = assemble(vec![root, child], |_, _| None, |_, _| Ok(())).unwrap();
-        let bytes = encode(&assembled, Hash::of(b"generation"), false, |node, _| {
-            node.path.is_none()
-        });
+        let assembled = assemble(
+            vec![root, child],
+            |_, _| None,
+            |_| Vec::new(),
+            |_, _| Ok(()),
+        )
+        .unwrap();
+        let bytes = encode(
+            &assembled,
+            Hash::of(b"generation"),
+            Some(Hash::of(b"rules")),
+            None,
+            |node, _| node.path.is_none(),
+        );
         seal(bytes, 5_000_000_000)
     }
 
@@ -407,7 +500,7 @@ mod tests {
     fn golden_cache_never_changes() {
         assert_eq!(
             Hash::of(&sample()).to_string(),
-            "3166e3c60f06c4f85810ece09c9ef8c1805561cdd7ac7b369d4ca69290c4a4ff"
+            "8d51071aa2e3eec687f073ee1f324be27b68fb475dfef2252b31973497ebafc3"
         );
     }
 
@@ -426,8 +519,28 @@ mod tests {
         assert!(root.find(b"b").is_none());
         assert!(!root.find(b"l").unwrap().stored);
         assert!(root.find(b"z").is_none());
+        let names: Vec<_> = root.list().map(|file| (file.name, file.lasting)).collect();
+        assert_eq!(names, [(&b"a"[..], false), (&b"l"[..], true)]);
+        assert!(cache.is_under(Some(Hash::of(b"rules"))) && !cache.is_under(None));
         assert!(!cache.directory("d").unwrap().stored);
         assert!(cache.directory("e").is_none());
+    }
+
+    #[test]
+    fn a_damaged_directory_is_none_and_the_others_stay() {
+        let sound = sample();
+        for at in 0..sound.len() {
+            let mut bytes = sound.clone();
+            bytes[at] ^= 0x41;
+            let Some(cache) = Cache::parse(bytes) else {
+                continue;
+            };
+            let found = ["", "d"].map(|path| cache.directory(path).is_some());
+            assert_ne!(found, [true, true], "byte {at}");
+        }
+        for length in 0..sound.len() {
+            assert!(Cache::parse(sound[..length].to_vec()).is_none());
+        }
     }
 
     #[test]

@@ -1,16 +1,18 @@
 //! A complete scan of a root (CKP-6): unchanged files by the cache, the rest
 //! by reading. With a transaction, what is new is added to the store.
 
+use std::ffi::CStr;
+
 use sandbar_domain::hash::Hasher;
 use sandbar_domain::{Entry, Hash, Kind, RelPath};
 use sandbar_ports::progress::{Progress, Stage};
 use sandbar_ports::rules::CarryRules;
 use sandbar_ports::{Cancel, PortResult};
 
-use super::cache::{self, Cache, CacheFile, CachedDir};
-use super::nodes::{Assembled, Leaf, Node, assemble};
+use super::cache::{self, Cache, CacheFile, CachedDir, CachedFile};
+use super::nodes::{Assembled, Leaf, Node, Same, assemble};
 use super::stable::{BUFFER, settle};
-use super::walk::{Found, Visitor, Walk, walk};
+use super::walk::{Found, Known, Visitor, Walk, walk};
 use super::{mount_inside, unstable};
 use crate::objects::{Generation, Transaction};
 use crate::sys::{self, Dir, Errno, Seen, Type, at, fail, kind_of};
@@ -27,6 +29,8 @@ pub(crate) struct Scan<'a> {
     pub(crate) cache: &'a CacheFile,
     pub(crate) generation: Generation,
     pub(crate) transaction: Option<&'a Transaction<'a>>,
+    /// Whether unchanged files are wanted in the result, or only counted.
+    pub(crate) leaves: bool,
     pub(crate) cancel: &'a Cancel,
     pub(crate) progress: &'a dyn Progress,
     pub(crate) stage: Stage,
@@ -44,13 +48,50 @@ struct Capturing<'a> {
     transaction: Option<&'a Transaction<'a>>,
     /// No object was removed since the cache was written.
     same_store: bool,
+    /// The cache was written under these rules.
+    same_rules: bool,
+    leaves: bool,
 }
 
 struct Scope<'a> {
     cached: Option<CachedDir<'a>>,
+    /// Files of the cached directory that are as they were.
     hits: u32,
+    /// Whether nothing else was met.
     all_same: bool,
+    /// The first files of the cached directory, met unchanged and in order.
+    same: Same,
+    /// From here on files are listed.
+    diverged: bool,
+    leaves: Vec<Leaf>,
     buffer: Vec<u8>,
+}
+
+impl Scope<'_> {
+    /// Lists the files that were only counted so far.
+    fn diverge(&mut self) {
+        if self.diverged {
+            return;
+        }
+        self.diverged = true;
+        let cached = self.cached.iter().flat_map(CachedDir::list);
+        let met = cached
+            .take(self.same.files as usize)
+            .map(|file| leaf_of(&file));
+        self.leaves.extend(met);
+    }
+}
+
+/// A file that is what the cache says.
+fn leaf_of(file: &CachedFile<'_>) -> Leaf {
+    Leaf {
+        name: String::from_utf8_lossy(file.name).into(),
+        entry: file.entry,
+        stat: file.stat,
+        copy: None,
+        stored: file.stored,
+        lasting: file.lasting,
+    }
 }
 
 /// Scans a root.
@@ -62,12 +103,15 @@ pub(crate) fn scan(request: &Scan<'_>) -> PortResult<Scanned> {
         cache: &cache,
         transaction: request.transaction,
         same_store,
+        same_rules: cache.is_under(request.rules.identity()),
+        leaves: request.leaves,
     };
     let nodes = walk(
         &Walk {
             root: request.root,
             hidden: request.hidden,
             rules: request.rules,
+            base: false,
             cancel: request.cancel,
             progress: request.progress,
             stage: request.stage,
@@ -77,7 +121,8 @@ pub(crate) fn scan(request: &Scan<'_>) -> PortResult<Scanned> {
     let mut rebuilt = false;
     let assembled = assemble(
         nodes,
-        |node, hashes| visitor.known(node, hashes),
+        |node, hashes| visitor.known_directory(node, hashes),
+        |node| visitor.list(node),
         |hash, bytes| {
             rebuilt = true;
             match request.transaction {
@@ -87,17 +132,20 @@ pub(crate) fn scan(request: &Scan<'_>) -> PortResult<Scanned> {
         },
     )?;
     let kept = assembled.hashes.iter().flatten().count();
-    let unchanged = !rebuilt && same_store && cache.len() == kept;
+    let rules = request.rules.identity();
+    let unchanged = !rebuilt && same_store && cache.is_under(rules) && cache.len() == kept;
     let bytes = (!unchanged).then(|| {
         let bytes = cache::encode(
             &assembled,
             request.generation,
-            request.transaction.is_some(),
+            rules,
+            Some(&cache),
             |node, hash| {
-                same_store
-                    && visitor
-                        .dir(node)
-                        .is_some_and(|dir| dir.stored && dir.hash == hash)
+                request.transaction.is_some()
+                    || same_store
+                        && visitor
+                            .dir(node)
+                            .is_some_and(|dir| dir.stored && dir.hash == hash)
             },
         );
         cache::seal(bytes, moment)
@@ -116,10 +164,8 @@ impl Capturing<'_> {
 
     /// Returns the cached hash of a directory in which nothing changed, and
     /// nothing beneath either; when storing, only if its object is stored.
-    fn known(&self, node: &Node, hashes: &[Option<Hash>]) -> Option<Hash> {
-        if !node.same_files {
-            return None;
-        }
+    fn known_directory(&self, node: &Node, hashes: &[Option<Hash>]) -> Option<Hash> {
+        node.same?;
         let cached = self.dir(node)?;
         if self.transaction.is_some() && !(cached.stored && self.same_store) {
             return None;
@@ -137,9 +183,18 @@ impl Capturing<'_> {
         (kept == cached.children).then_some(cached.hash)
     }
 
+    /// Names the files that a node left in the cache.
+    fn list(&self, node: &Node) -> Vec<(Box<str>, Entry)> {
+        let cached = self.dir(node);
+        let files = cached.iter().flat_map(CachedDir::list);
+        files
+            .map(|file| (String::from_utf8_lossy(file.name).into(), file.entry))
+            .collect()
+    }
+
     /// Says whether the content of a believed file is in the store, or need
     /// not be.
-    fn is_stored(&self, cached: &super::cache::CachedFile<'_>) -> PortResult<Option<bool>> {
+    fn is_stored(&self, cached: &CachedFile<'_>) -> PortResult<Option<bool>> {
         let stored = cached.stored && self.same_store;
         match self.transaction {
             None => Ok(Some(stored)),
@@ -196,6 +251,7 @@ impl Capturing<'_> {
                 stat: seen.stat,
                 copy: None,
                 stored: self.transaction.is_some(),
+                lasting: false,
             })
         }))
     }
@@ -205,12 +261,56 @@ impl<'a> Visitor for Capturing<'a> {
     type Scope = Scope<'a>;
 
     fn enter(&self, _: &Dir, path: Option<&RelPath>) -> PortResult<Scope<'a>> {
+        let cached = self.cache.directory(path.map_or("", RelPath::as_str));
         Ok(Scope {
-            cached: self.cache.directory(path.map_or("", RelPath::as_str)),
+            diverged: cached.is_none(),
+            cached,
             hits: 0,
             all_same: true,
+            same: Same::default(),
+            leaves: Vec::new(),
             buffer: Vec::new(),
         })
+    }
+
+    fn known(&self, scope: &mut Scope<'a>, dir: &Dir, name: &CStr) -> PortResult<Known> {
+        let Some(directory) = scope.cached.as_mut().filter(|_| self.same_rules) else {
+            return Ok(Known::No);
+        };
+        let Some(cached) = directory.find(name.to_bytes()).filter(|file| file.lasting) else {
+            return Ok(Known::No);
+        };
+        // In the order of the cache, with nothing left out before it.
+        let next = !scope.diverged && directory.at == scope.same.files;
+        let stored = cached.stored || self.transaction.is_none();
+        if !(next && stored && self.same_store) {
+            return Ok(Known::Carried);
+        }
+        let seen = match dir.stat(name) {
+            Ok(seen) if !seen.mount_root => seen,
+            // Whatever it is, it is said once, where it is looked at again.
+            _ => return Ok(Known::Carried),
+        };
+        if !self.cache.believes(&cached.stat, &seen.stat)
+            || kind_of(&seen) != Some(cached.entry.kind)
+        {
+            return Ok(Known::Carried);
+        }
+        scope.hits += 1;
+        scope.same.files += 1;
+        if cached.entry.kind.is_file() {
+            scope.same.bytes += seen.stat.size;
+        }
+        Ok(Known::Same)
+    }
+
+    fn lasting(&self, path: &RelPath) -> bool {
+        let known = || self.cache.directory(path.as_str());
+        self.same_rules && known().is_some_and(|dir| dir.lasting)
+    }
+
+    fn take(&self, scope: &mut Scope<'a>, _: &mut Node, leaf: Leaf) {
+        scope.leaves.push(leaf);
     }
 
     fn directory(&self, _: &mut Scope<'a>, _: &str, _: bool) -> PortResult<()> {
@@ -242,15 +342,18 @@ impl<'a> Visitor for Capturing<'a> {
                 && let Some(stored) = self.is_stored(&cached)?
             {
                 scope.hits += 1;
+                scope.diverge();
                 return Ok(Found::Leaf(Leaf {
                     name: name.into(),
                     entry: cached.entry,
                     stat: seen.stat,
                     copy: None,
                     stored,
+                    lasting: false,
                 }));
             }
             scope.all_same = false;
+            scope.diverge();
             let leaf = match seen.kind {
                 Type::Symlink => self.read_symlink(dir, name, path, &seen)?,
                 Type::File => self.read_file(&mut scope.buffer, dir, name, path)?,
@@ -269,11 +372,16 @@ impl<'a> Visitor for Capturing<'a> {
         Ok(())
     }
 
-    fn leave(&self, scope: Scope<'a>, _: &Dir, node: &mut Node) -> PortResult<()> {
-        node.same_files = scope.all_same
+    fn leave(&self, mut scope: Scope<'a>, _: &Dir, node: &mut Node) -> PortResult<()> {
+        let same = scope.all_same
             && scope
                 .cached
                 .is_some_and(|cached| cached.files == scope.hits);
+        if !same || self.leaves {
+            scope.diverge();
+        }
+        node.same = same.then_some(scope.same);
+        node.leaves = scope.leaves;
         Ok(())
     }
 }
@@ -306,6 +414,7 @@ impl Capturing<'_> {
             stat: seen.stat,
             copy: None,
             stored: self.transaction.is_some(),
+            lasting: false,
         }))
     }
 }

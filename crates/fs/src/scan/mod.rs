@@ -12,7 +12,7 @@ pub(crate) use cache::{CacheFile, encode as encode_cache, seal as seal_cache};
 pub(crate) use capture::{Scan, Scanned, scan};
 pub(crate) use nodes::{Assembled, Leaf, Node, assemble};
 pub(crate) use stable::{BUFFER, settle, unstable};
-pub(crate) use walk::{Found, Visitor, Walk, threads, unsupported, walk};
+pub(crate) use walk::{Found, Known, Visitor, Walk, threads, unsupported, walk};
 
 use sandbar_domain::Code;
 use sandbar_ports::PortError;

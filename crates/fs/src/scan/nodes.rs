@@ -20,6 +20,8 @@ pub(crate) struct Leaf {
     pub(crate) copy: Option<FileStat>,
     /// Whether its content is known to be in the object store.
     pub(crate) stored: bool,
+    /// Whether it is carried whatever rule files come to say.
+    pub(crate) lasting: bool,
 }
 
 /// One directory that was entered. Parents come before children.
@@ -36,11 +38,34 @@ pub(crate) struct Node {
     pub(crate) children: Vec<(Box<str>, usize)>,
     pub(crate) ignored: Vec<Box<str>>,
     pub(crate) unsupported: Vec<(String, String)>,
-    /// The files in it are those that the cache knows, all unchanged.
-    pub(crate) same_files: bool,
+    /// The files in it are those that the cache knows, all unchanged. Where
+    /// `leaves` is empty, they were left there and are counted here.
+    pub(crate) same: Option<Same>,
+    /// Whether it is carried whatever rule files come to say.
+    pub(crate) lasting: bool,
+}
+
+/// Files that are what the cache says.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Same {
+    /// How many, symlinks among them.
+    pub(crate) files: u32,
+    /// Their size, symlinks apart.
+    pub(crate) bytes: u64,
 }
 
 impl Node {
+    fn count(&self) -> Same {
+        if self.leaves.is_empty() {
+            return self.same.unwrap_or_default();
+        }
+        let files = self.leaves.iter().filter(|leaf| leaf.entry.kind.is_file());
+        Same {
+            files: u32::try_from(self.leaves.len()).unwrap_or(u32::MAX),
+            bytes: files.map(|leaf| leaf.stat.size).sum(),
+        }
+    }
+
     pub(crate) fn shown(&self, name: &str) -> String {
         match &self.path {
             Some(path) => format!("{path}/{name}"),
@@ -70,11 +95,13 @@ impl Assembled {
 }
 
 /// Makes the directory objects. `known` may answer with the hash of a node
-/// whose content did not change, given the hashes of its children; `keep`
-/// receives every other object.
+/// whose content did not change, given the hashes of its children; `list`
+/// names the files of one that left them in the cache; `keep` receives every
+/// new object.
 pub(crate) fn assemble(
     mut nodes: Vec<Node>,
     known: impl Fn(&Node, &[Option<Hash>]) -> Option<Hash>,
+    list: impl Fn(&Node) -> Vec<(Box<str>, Entry)>,
     mut keep: impl FnMut(Hash, &[u8]) -> PortResult<()>,
 ) -> PortResult<Assembled> {
     let mut hashes: Vec<Option<Hash>> = vec![None; nodes.len()];
@@ -82,29 +109,26 @@ pub(crate) fn assemble(
     // Children have higher numbers than their parents.
     for number in (0..nodes.len()).rev() {
         let node = &nodes[number];
-        let carried =
-            !node.leaves.is_empty() || node.children.iter().any(|(_, c)| hashes[*c].is_some());
+        let count = node.count();
+        let carried = count.files > 0 || node.children.iter().any(|(_, c)| hashes[*c].is_some());
         if node.gone || (node.look && !carried) {
             drop_look(&mut nodes, number);
             continue;
         }
-        tally.files += node.leaves.len() as u64;
+        tally.files += u64::from(count.files);
         tally.directories += u64::from(node.parent.is_some());
-        tally.bytes += node
-            .leaves
-            .iter()
-            .filter(|leaf| leaf.entry.kind.is_file())
-            .map(|leaf| leaf.stat.size)
-            .sum::<u64>();
+        tally.bytes += count.bytes;
         if let Some(hash) = known(node, &hashes) {
             hashes[number] = Some(hash);
             continue;
         }
-        let mut entries: Vec<_> = node
-            .leaves
-            .iter()
-            .map(|leaf| (leaf.name.clone(), leaf.entry))
-            .collect();
+        let mut entries: Vec<_> = match node.leaves.is_empty() && count.files > 0 {
+            true => list(node),
+            false => {
+                let of = |leaf: &Leaf| (leaf.name.clone(), leaf.entry);
+                node.leaves.iter().map(of).collect()
+            }
+        };
         entries.extend(node.children.iter().filter_map(|(name, child)| {
             hashes[*child].map(|hash| (name.clone(), Entry::new(Kind::Directory, hash)))
         }));

@@ -2,6 +2,7 @@
 //! directory opened beneath the root descriptor. It keeps no descriptor
 //! beyond the directory in hand, however deep the tree.
 
+use std::ffi::CStr;
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -25,6 +26,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) root: &'a Dir,
     pub(crate) hidden: &'a [String],
     pub(crate) rules: &'a dyn CarryRules,
+    /// What these rules carry is what a sandbox starts with, and lasting.
+    pub(crate) base: bool,
     pub(crate) cancel: &'a Cancel,
     pub(crate) progress: &'a dyn Progress,
     pub(crate) stage: Stage,
@@ -41,6 +44,16 @@ pub(crate) enum Found {
     Unsupported(&'static str),
 }
 
+/// What a visitor knows of a file before anything is asked of the rules.
+pub(crate) enum Known {
+    /// It is carried, unchanged, and taken note of.
+    Same,
+    /// It is carried whatever rule files say.
+    Carried,
+    /// Nothing.
+    No,
+}
+
 /// What is done with each directory and file.
 pub(crate) trait Visitor: Sync {
     /// What is kept while one directory is gone through.
@@ -48,6 +61,12 @@ pub(crate) trait Visitor: Sync {
 
     /// Enters a directory.
     fn enter(&self, dir: &Dir, path: Option<&RelPath>) -> PortResult<Self::Scope>;
+
+    /// Meets a name that is listed as a file or symlink, in byte order.
+    fn known(&self, scope: &mut Self::Scope, dir: &Dir, name: &CStr) -> PortResult<Known>;
+
+    /// Says whether a directory is known to be carried whatever rule files say.
+    fn lasting(&self, path: &RelPath) -> bool;
 
     /// Meets a directory that will be entered later.
     fn directory(&self, scope: &mut Self::Scope, name: &str, look: bool) -> PortResult<()>;
@@ -62,6 +81,9 @@ pub(crate) trait Visitor: Sync {
         kind: Type,
     ) -> PortResult<Found>;
 
+    /// Keeps what [`Visitor::leaf`] found.
+    fn take(&self, scope: &mut Self::Scope, node: &mut Node, leaf: Leaf);
+
     /// Meets what cannot be carried.
     fn unsupported(&self, path: &str, why: &str) -> PortResult<()>;
 
@@ -69,8 +91,15 @@ pub(crate) trait Visitor: Sync {
     fn leave(&self, scope: Self::Scope, dir: &Dir, node: &mut Node) -> PortResult<()>;
 }
 
-/// Names of directories to enter, and whether only to look.
-type Subdirectories = Vec<(Box<str>, bool)>;
+/// A directory to enter.
+struct Subdirectory {
+    name: Box<str>,
+    path: RelPath,
+    look: bool,
+    lasting: bool,
+}
+
+type Subdirectories = Vec<Subdirectory>;
 
 struct Shared {
     stack: Vec<usize>,
@@ -113,7 +142,7 @@ pub(crate) fn walk<V: Visitor>(walk: &Walk<'_>, visitor: &V) -> PortResult<Vec<N
         .shared
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
-    match shared.error {
+    match shared.error.or_else(|| walk.rules.fault()) {
         Some(error) => Err(error),
         None => Ok(shared.nodes),
     }
@@ -154,14 +183,15 @@ impl<V: Visitor> Pool<'_, '_, V> {
             match result {
                 Ok((mut node, subdirectories)) => {
                     node.parent = shared.nodes[number].parent;
-                    for (name, look) in subdirectories {
+                    node.lasting = shared.nodes[number].lasting;
+                    for found in subdirectories {
                         let child = shared.nodes.len();
-                        let path = RelPath::child(node.path.as_ref(), &name).ok();
-                        node.children.push((name, child));
+                        node.children.push((found.name, child));
                         shared.nodes.push(Node {
-                            path,
+                            path: Some(found.path),
                             parent: Some(number),
-                            look,
+                            look: found.look,
+                            lasting: found.lasting,
                             ..Node::default()
                         });
                         shared.stack.push(child);
@@ -271,10 +301,29 @@ impl<V: Visitor> Pool<'_, '_, V> {
             },
             known => known,
         };
+        let mut believed = false;
+        if matches!(kind, Type::File | Type::Symlink) {
+            match self.visitor.known(scope, dir, &listed.name)? {
+                Known::Same => {
+                    self.count();
+                    return Ok(());
+                }
+                Known::Carried => believed = true,
+                Known::No => {}
+            }
+        }
         let lossy = listed.name.to_string_lossy();
         let path = RelPath::child(node.path.as_ref(), &lossy);
+        let is_dir = kind == Type::Directory;
         let verdict = match &path {
-            Ok(path) => self.walk.rules.verdict(path, kind == Type::Directory),
+            _ if believed => Verdict::Carry,
+            Ok(path) => {
+                believed = is_dir && self.visitor.lasting(path);
+                match believed {
+                    true => Verdict::Carry,
+                    false => self.walk.rules.verdict(path, is_dir),
+                }
+            }
             Err(_) => Verdict::Carry,
         };
         match verdict {
@@ -284,7 +333,7 @@ impl<V: Visitor> Pool<'_, '_, V> {
                 return Ok(());
             }
             // A file cannot hold anything that is carried.
-            Verdict::Look if kind != Type::Directory => {
+            Verdict::Look if !is_dir => {
                 node.ignored.push(lossy.into());
                 return Ok(());
             }
@@ -295,28 +344,42 @@ impl<V: Visitor> Pool<'_, '_, V> {
             (Err(_), _) => return self.refuse(node, &lossy, "its name is not UTF-8"),
             (_, Err(error)) => return self.refuse(node, &lossy, &error.to_string()),
         };
+        let look = verdict == Verdict::Look;
+        let lasting =
+            |path| !look && (believed || self.walk.base || self.walk.rules.lasting(path, is_dir));
         match kind {
             Type::Directory => {
-                let look = verdict == Verdict::Look;
                 self.visitor.directory(scope, name, look)?;
-                subdirectories.push((name.into(), look));
+                subdirectories.push(Subdirectory {
+                    name: name.into(),
+                    lasting: lasting(&path),
+                    path,
+                    look,
+                });
             }
             Type::Other(what) => return self.refuse(node, name, &format!("it is {what}")),
             Type::File | Type::Symlink | Type::Unknown => {
                 match self.visitor.leaf(scope, dir, name, &path, kind)? {
-                    Found::Leaf(leaf) => node.leaves.push(leaf),
+                    Found::Leaf(mut leaf) => {
+                        leaf.lasting = lasting(&path);
+                        self.visitor.take(scope, node, leaf);
+                    }
                     Found::Vanished => {}
                     Found::Unsupported(what) => {
                         return self.refuse(node, name, &format!("it is {what}"));
                     }
                 }
-                let done = self.files.fetch_add(1, Ordering::Relaxed) + 1;
-                if done.is_multiple_of(REPORT) {
-                    self.walk.progress.update(self.walk.stage, done, 0);
-                }
+                self.count();
             }
         }
         Ok(())
+    }
+
+    fn count(&self) {
+        let done = self.files.fetch_add(1, Ordering::Relaxed) + 1;
+        if done.is_multiple_of(REPORT) {
+            self.walk.progress.update(self.walk.stage, done, 0);
+        }
     }
 
     fn refuse(&self, node: &mut Node, name: &str, why: &str) -> PortResult<()> {

@@ -1,6 +1,7 @@
 //! Making a sandbox root: one pass over the original that copies, hashes and
 //! stores (PLN-5). On failure the new root is gone; the original is only read.
 
+use std::ffi::CStr;
 use std::sync::{Mutex, PoisonError};
 
 use sandbar_domain::Hash;
@@ -14,7 +15,7 @@ use super::copying::{directory_like_original, first_mode, like_original, symlink
 use super::remove::remove_tree;
 use crate::objects::{ObjectStore, Transaction};
 use crate::scan::{
-    Assembled, BUFFER, CacheFile, Found, Leaf, Node, Visitor, Walk, assemble, encode_cache,
+    Assembled, BUFFER, CacheFile, Found, Known, Leaf, Node, Visitor, Walk, assemble, encode_cache,
     mount_inside, seal_cache, settle, unstable, unsupported, walk,
 };
 use crate::sys::{self, Dir, Errno, Seen, Type, at, fail, kind_of};
@@ -56,7 +57,13 @@ pub(crate) fn create(
             files: copied_files(&assembled).into(),
             sealing: Sealing::done(),
         });
-        let cache = encode_cache(&assembled, generation, true, |_, _| true);
+        let cache = encode_cache(
+            &assembled,
+            generation,
+            request.rules.identity(),
+            None,
+            |_, _| true,
+        );
         join(commit).map(|()| cache)
     })?;
     CacheFile::from(&CacheKey::Named {
@@ -88,6 +95,7 @@ fn fill(
             root: source,
             hidden: &request.hidden,
             rules: &*request.rules,
+            base: true,
             cancel: &request.cancel,
             progress: &*request.progress,
             stage: Stage::Copy,
@@ -101,6 +109,7 @@ fn fill(
     let assembled = assemble(
         nodes,
         |_, _| None,
+        |_| Vec::new(),
         |hash, bytes| transaction.put_hashed(hash, bytes),
     )?;
     finish_directories(&dest, &assembled, late)?;
@@ -173,6 +182,18 @@ impl Visitor for Copying<'_> {
             source,
             buffer: Vec::new(),
         })
+    }
+
+    fn known(&self, _: &mut Scope, _: &Dir, _: &CStr) -> PortResult<Known> {
+        Ok(Known::No)
+    }
+
+    fn lasting(&self, _: &RelPath) -> bool {
+        false
+    }
+
+    fn take(&self, _: &mut Scope, node: &mut Node, leaf: Leaf) {
+        node.leaves.push(leaf);
     }
 
     fn directory(&self, scope: &mut Scope, name: &str, look: bool) -> PortResult<()> {
@@ -287,6 +308,7 @@ impl Copying<'_> {
             stat: seen.stat,
             copy: Some(stat),
             stored: true,
+            lasting: true,
         }))
     }
 
@@ -346,6 +368,7 @@ impl Copying<'_> {
             stat: seen.stat,
             copy: Some(copy),
             stored: true,
+            lasting: true,
         }))
     }
 }

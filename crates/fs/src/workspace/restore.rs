@@ -86,6 +86,7 @@ fn look(
         cache,
         generation: store.generation(),
         transaction: None,
+        leaves: true,
         // Only the first look may be interrupted, and it is asked before.
         cancel: &Cancel::new(),
         progress: &*request.progress,

@@ -5,18 +5,20 @@
 mod engine;
 mod patterns;
 mod realm;
+mod sandbox;
 mod saved;
 mod state;
 mod tracked;
 
 pub(crate) use engine::Engine;
+pub(crate) use sandbox::SandboxRules;
 pub(crate) use state::StateRules;
 
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use sandbar_domain::RelPath;
+use sandbar_domain::{Hash, RelPath};
 use sandbar_ports::PortResult;
 use sandbar_ports::git::{GitRules, RulesRequest};
 use sandbar_ports::rules::{CarryRules, Verdict};
@@ -67,6 +69,14 @@ impl CarryRules for BaseRules {
     fn verdict(&self, path: &RelPath, is_dir: bool) -> Verdict {
         self.engine.verdict(path.as_str(), is_dir)
     }
+
+    fn identity(&self) -> Option<Hash> {
+        Some(Hash::of(&self.save()))
+    }
+
+    fn lasting(&self, path: &RelPath, is_dir: bool) -> bool {
+        self.verdict(path, is_dir) == Verdict::Carry
+    }
 }
 
 impl GitRules for BaseRules {
@@ -84,67 +94,6 @@ impl GitRules for BaseRules {
 
     fn includes(&self) -> String {
         String::from_utf8_lossy(self.engine.includes().raw()).into_owned()
-    }
-}
-
-/// Rules of a sandbox: ignored only where the base's and its own agree.
-pub(crate) struct SandboxRules {
-    base: Engine,
-    current: Engine,
-}
-
-impl SandboxRules {
-    /// Decodes the base's rules and reads those of the sandbox root. Where its
-    /// git directory is damaged, what is left of the current rules is the
-    /// ignore files: whatever was done inside, a checkpoint can be taken.
-    pub(crate) fn load(root: &Path, saved: &[u8], scope: Scope) -> PortResult<Self> {
-        let base = saved::decode(saved)?;
-        let realm = Realm::load(root, "", scope).unwrap_or_default();
-        let current = Engine::new(realm, List::default(), base.track_ignored());
-        Ok(Self {
-            base,
-            current: current.probing(root, scope),
-        })
-    }
-}
-
-impl CarryRules for SandboxRules {
-    fn rule_files(&self) -> &[&str] {
-        RULE_FILES
-    }
-
-    fn enter(&self, dir: Option<&RelPath>, name: &str, content: &[u8]) {
-        self.current
-            .enter(dir.map_or("", RelPath::as_str), name, content);
-    }
-
-    fn verdict(&self, path: &RelPath, is_dir: bool) -> Verdict {
-        let base = self.base.verdict(path.as_str(), is_dir);
-        if matches!(base, Verdict::Carry | Verdict::Hide) {
-            return base;
-        }
-        match self.current.verdict(path.as_str(), is_dir) {
-            Verdict::Ignore => base,
-            current => current,
-        }
-    }
-}
-
-impl GitRules for SandboxRules {
-    fn save(&self) -> Vec<u8> {
-        saved::encode(&self.base)
-    }
-
-    fn is_tracked(&self, path: &RelPath) -> bool {
-        self.current.is_tracked(path.as_str())
-    }
-
-    fn is_included(&self, path: &RelPath) -> bool {
-        self.base.is_included(path.as_str())
-    }
-
-    fn includes(&self) -> String {
-        String::from_utf8_lossy(self.base.includes().raw()).into_owned()
     }
 }
 

@@ -20,7 +20,7 @@ use sandbar_domain::resource::Root;
 use sandbar_domain::{Hash, RelPath};
 use sandbar_git::GixGit;
 use sandbar_ports::git::{
-    Checkout, GitRules, GitState as _, PrivateGit, PrivateRequest, RulesRequest,
+    Checkout, Contents, GitRules, GitState as _, PrivateGit, PrivateRequest, RulesRequest,
 };
 use sandbar_ports::rules::{CarryRules, Verdict};
 use sandbar_ports::workspace::{CopiedFile, FileStat, Part};
@@ -417,4 +417,20 @@ pub fn judged(root: &Path) -> String {
 
 pub fn make_executable(path: &Path) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A store of one object.
+#[derive(Debug)]
+struct Held(Vec<u8>);
+
+impl Contents for Held {
+    fn read(&self, hash: Hash) -> sandbar_ports::PortResult<Vec<u8>> {
+        assert_eq!(hash, Hash::of(&self.0));
+        Ok(self.0.clone())
+    }
+}
+
+/// Holds saved rules as an object store would.
+pub fn held(saved: &[u8]) -> Arc<dyn Contents> {
+    Arc::new(Held(saved.to_vec()))
 }

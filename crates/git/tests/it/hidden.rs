@@ -10,7 +10,7 @@ use sandbar_domain::{Change, Code, Entry, Hash, Kind, PlanId, RelPath};
 use sandbar_ports::git::{Contents, GitState as _, HideRequest};
 use sandbar_ports::{PortError, PortResult};
 
-use crate::fixture::{GIT, Place, discover, git, make_executable, run, sandbox, walk, write};
+use crate::fixture::{GIT, Place, discover, git, held, make_executable, run, sandbox, walk, write};
 
 #[derive(Debug, Default)]
 pub(crate) struct Known(pub(crate) HashMap<Hash, Vec<u8>>);
@@ -26,7 +26,7 @@ impl Contents for Known {
 
 /// Scans a sandbox as the file layer does: every path with its entry.
 pub(crate) fn scan(root: &Path, saved: &[u8], known: &mut Known) -> HashMap<RelPath, Entry> {
-    let rules = run(GIT.sandbox_rules(root.to_owned(), saved.to_vec())).unwrap();
+    let rules = run(GIT.sandbox_rules(root.to_owned(), Hash::of(saved), held(saved))).unwrap();
     let mut found = HashMap::new();
     walk(root, &*rules, &mut |path, meta| {
         let at = root.join(path);

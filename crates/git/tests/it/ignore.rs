@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use sandbar_domain::RelPath;
+use sandbar_domain::{Code, Hash, RelPath};
 use sandbar_ports::git::GitState as _;
 use sandbar_ports::rules::Verdict;
 
-use crate::fixture::{GIT, Place, carried, discover, git, rules, run, sandbox, write};
+use crate::fixture::{GIT, Place, carried, discover, git, held, rules, run, sandbox, write};
 
 /// What git carries: tracked and untracked, less ignored and deleted files.
 fn judged(root: &Path) -> Vec<String> {
@@ -28,7 +28,7 @@ fn agree(root: &Path) {
     assert_eq!(carried(root, &*live), want);
     // The saved form judges alike, alone and where the current rules agree.
     let saved = live.save();
-    let again = run(GIT.sandbox_rules(root.to_owned(), saved.clone())).unwrap();
+    let again = run(GIT.sandbox_rules(root.to_owned(), Hash::of(&saved), held(&saved))).unwrap();
     assert_eq!(carried(root, &*again), want);
     assert_eq!(again.save(), saved);
 }
@@ -209,7 +209,8 @@ fn included_paths_are_carried_and_looked_for_only_where_they_can_be() {
     assert_eq!(verdict(".sandbar"), Verdict::Hide);
     let anywhere = rules(&discover(&root), &[".env"]);
     assert!(carried(&root, &*anywhere).contains(&"node_modules/p/.env".to_owned()));
-    let saved = run(GIT.sandbox_rules(root.clone(), base.save())).unwrap();
+    let saved =
+        run(GIT.sandbox_rules(root.clone(), Hash::of(&base.save()), held(&base.save()))).unwrap();
     assert_eq!(carried(&root, &*saved), found);
 }
 
@@ -227,14 +228,19 @@ fn a_path_is_ignored_only_if_base_and_sandbox_agree() {
     write(&made.root, "forced.log", "tracked inside\n");
     git(&made.root, &["add", "-f", "forced.log"]);
     git(&made.root, &["rm", "-q", "--cached", "a.txt"]);
-    let rules = run(GIT.sandbox_rules(made.root.clone(), made.saved.clone())).unwrap();
+    let rules = run(GIT.sandbox_rules(made.root.clone(), Hash::of(&made.saved), held(&made.saved)))
+        .unwrap();
     assert_eq!(
         carried(&made.root, &*rules),
         [".gitignore", "a.txt", "forced.log", "src/lib.rs", "x.tmp"]
     );
     assert!(rules.is_tracked(&RelPath::new("forced.log").unwrap()));
     assert!(!rules.is_tracked(&RelPath::new("a.txt").unwrap()));
-    assert!(run(GIT.sandbox_rules(made.root.clone(), b"rubbish".to_vec())).is_err());
+    let rubbish = Hash::of(b"rubbish");
+    let rules = run(GIT.sandbox_rules(made.root.clone(), rubbish, held(b"rubbish"))).unwrap();
+    assert!(rules.fault().is_none(), "nothing was read");
+    rules.verdict(&RelPath::new("a.txt").unwrap(), false);
+    assert_eq!(rules.fault().unwrap().code, Code::CorruptStore);
 }
 
 #[test]
@@ -282,7 +288,8 @@ fn repositories_inside_have_rules_of_their_own() {
     for path in ["x.log", "library/own", "skipped/a.txt"] {
         assert!(!found.contains(&path.to_owned()), "{path} in {found:#?}");
     }
-    let again = run(GIT.sandbox_rules(root.clone(), live.save())).unwrap();
+    let again =
+        run(GIT.sandbox_rules(root.clone(), Hash::of(&live.save()), held(&live.save()))).unwrap();
     assert_eq!(carried(&root, &*again), found);
 }
 
@@ -376,7 +383,9 @@ fn a_damaged_git_directory_does_not_stop_a_scan() {
     write(&made.root, "x.log", "ignored\n");
     let want = [".gitignore", "a.txt", "src/lib.rs"];
     let seen = || {
-        let rules = run(GIT.sandbox_rules(made.root.clone(), made.saved.clone())).unwrap();
+        let rules =
+            run(GIT.sandbox_rules(made.root.clone(), Hash::of(&made.saved), held(&made.saved)))
+                .unwrap();
         carried(&made.root, &*rules)
     };
     assert_eq!(seen(), want);

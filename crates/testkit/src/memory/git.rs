@@ -7,8 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use sandbar_domain::{Code, Hash, PlanId};
 use sandbar_ports::git::{
-    Began, Checkout, GitRules, GitState, HideRequest, Landing, LandingRequest, PrivateGit,
-    PrivateRequest, RulesRequest, Start,
+    Began, Checkout, Contents, GitRules, GitState, HideRequest, Landing, LandingRequest,
+    PrivateGit, PrivateRequest, RulesRequest, Start,
 };
 use sandbar_ports::rules::CarryRules;
 use sandbar_ports::{PortError, PortResult};
@@ -42,7 +42,12 @@ impl GitState for MemGit {
         none("read ignore rules")
     }
 
-    async fn sandbox_rules(&self, _: PathBuf, _: Vec<u8>) -> PortResult<Arc<dyn GitRules>> {
+    async fn sandbox_rules(
+        &self,
+        _: PathBuf,
+        _: Hash,
+        _: Arc<dyn Contents>,
+    ) -> PortResult<Arc<dyn GitRules>> {
         none("read ignore rules")
     }
 
