@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use sandbar_tests::harness::count::Count;
-use sandbar_tests::harness::scene::Scene;
+use sandbar_tests::harness::scene::{Scene, scenarios};
 use sandbar_tests::product::Done;
 use sandbar_tests::trace;
 
@@ -47,8 +47,18 @@ fn names(log: &Path) -> Vec<String> {
 /// Every fourth effect, from `first`: four tests share the work.
 fn quarter(first: usize) {
     let mut count = Count::new("crash", format!("apply-{first}"));
-    let mut scene = Scene::new();
-    for number in (first..=SCAN + EFFECTS).step_by(4) {
+    for scenario in 0..scenarios() {
+        every_fourth(&mut count, scenario, first);
+    }
+    // Two sides of a quarter of them.
+    count.finish(EFFECTS as u64 / 2);
+}
+
+fn every_fourth(count: &mut Count, scenario: usize, first: usize) {
+    // Only the first scenario is pinned.
+    let most = if scenario == 0 { SCAN + EFFECTS } else { 2_000 };
+    let mut scene = Scene::numbered(scenario);
+    for number in (first..=most).step_by(4) {
         for side in ["before", "after"] {
             let at = format!("killed {side} effect {number}");
             let reached = kill(&scene, number, side);
@@ -60,23 +70,18 @@ fn quarter(first: usize) {
             let fresh = state == "applied" || !bad.is_empty();
             count.found(&at, bad);
             if !reached {
-                return finish(count);
+                return;
             }
             // What is all old again is good for the next kill.
             if fresh {
-                scene = Scene::new();
+                scene = Scene::numbered(scenario);
             } else if number % 16 == first {
                 count.found(&at, scene.applied_again());
-                scene = Scene::new();
+                scene = Scene::numbered(scenario);
             }
         }
     }
-    panic!("apply has more than {} effects", SCAN + EFFECTS);
-}
-
-/// Two sides of a quarter of them.
-fn finish(count: Count) {
-    count.finish(EFFECTS as u64 / 2);
+    panic!("apply has more than {most} effects");
 }
 
 // conformance: APL-9 partial: kills of apply on one file system; power loss

@@ -317,6 +317,7 @@ fn kept_texts(place: &Place) -> Vec<String> {
 
 /// A directory of the path becomes a symlink to the outside and back, all the
 /// time, at two depths: nothing outside is ever written.
+// conformance: BAD-4 (swapped in meanwhile) partial: directories, on the way of an apply
 #[test]
 fn a_swapped_directory_leads_nowhere() {
     let place = Place::new();
@@ -332,7 +333,9 @@ fn a_swapped_directory_leads_nowhere() {
     ];
     let (stop, swaps) = (AtomicBool::new(false), AtomicU64::new(0));
     let mut done = 0;
-    for round in 0..2_000 {
+    let long = std::env::var_os("SANDBAR_TEST_LONG").is_some();
+    let rounds = if long { 100_000 } else { 2_000 };
+    for round in 0..rounds {
         shell_free_reset(&place);
         fs::create_dir_all(root.join("d/e")).unwrap();
         fs::write(root.join("d/e/f"), "old").unwrap();
@@ -376,7 +379,16 @@ fn a_swapped_directory_leads_nowhere() {
     }
     assert_eq!(place.digest("outside"), before);
     let swaps = swaps.load(Ordering::Relaxed);
-    println!("2,000 executes, {done} done, {swaps} swaps, 0 escapes");
+    println!("harness swap: {rounds} points, 0 violations ({done} done, {swaps} swaps)");
+    // Where `cargo xtask conformance` collects counts.
+    let test = std::env::current_exe().unwrap();
+    let dir = test.ancestors().nth(3).unwrap().join("harnesses");
+    fs::create_dir_all(&dir).unwrap();
+    let size = if long { "long" } else { "short" };
+    let record = format!(
+        r#"{{"harness":"swap","part":"targets","size":"{size}","points":{rounds},"violations":0,"notes":[]}}"#
+    );
+    fs::write(dir.join("swap-targets.json"), record).unwrap();
     assert!(swaps > 2_000 && done > 0);
 }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sandbar_domain::Code;
-use sandbar_ports::{PortError, PortResult};
 use sandbar_ports::effect::planted;
+use sandbar_ports::{PortError, PortResult};
 use sea_orm::{ConnectOptions, Database, DatabaseConnection, DbBackend};
 
 use crate::error::{Fault, Trouble, trouble};

@@ -24,6 +24,26 @@ pub const WORK: &str = "
     rm dir.txt; mkdir dir.txt; echo inner > dir.txt/inner
 ";
 
+/// What other plans did, for the long size.
+const OTHER_WORKS: [&str; 7] = [
+    "echo one > a.txt",
+    "rm -r src a.txt b.txt kind link dir.txt mine.txt",
+    "for n in $(seq 1 40); do mkdir -p d$n; echo $n > d$n/f; done",
+    "chmod +x a.txt b.txt src/c.txt; rm link; mkdir link; echo in > link/in",
+    "rm -r src; echo file > src; mv a.txt renamed.txt; ln -s src sources",
+    "head -c 700000 /dev/urandom > large; cp large copy; seq 1 5000 > a.txt",
+    "mkdir -p 1/2/3/4/5/6; echo deep > 1/2/3/4/5/6/f; rm b.txt; mkdir b.txt; echo i > b.txt/i",
+];
+
+/// Returns how many scenarios the size asks for.
+pub fn scenarios() -> usize {
+    if super::is_long() {
+        1 + OTHER_WORKS.len()
+    } else {
+        1
+    }
+}
+
 /// The name of the plan.
 pub const PLAN: &str = "k";
 
@@ -46,6 +66,15 @@ impl Scene {
     /// Makes a scene with one plan that did [`WORK`].
     pub fn new() -> Self {
         Self::of(World::new(), fixture::small(), WORK)
+    }
+
+    /// Makes the scene of one of the [`scenarios`], from 0.
+    pub fn numbered(number: usize) -> Self {
+        let work = match number.checked_sub(1) {
+            None => WORK,
+            Some(other) => OTHER_WORKS[other],
+        };
+        Self::of(World::new(), fixture::small(), work)
     }
 
     /// Makes a scene in given places with a plan that did `work`.
