@@ -68,7 +68,9 @@ pub(crate) fn hide(request: &HideRequest, scope: Scope) -> PortResult<String> {
         name: ref_name(request.plan, request.sequence)?,
         deref: false,
     };
-    let path = repository.common_dir().join(edit.name.as_bstr().to_string());
+    let path = repository
+        .common_dir()
+        .join(edit.name.as_bstr().to_string());
     edit_refs(&repository, vec![edit])?;
     // A name without its content would be a broken ref after a power failure;
     // that the name itself is lost does no harm.
