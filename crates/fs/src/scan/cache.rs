@@ -204,7 +204,7 @@ pub(crate) fn encode(
 }
 
 fn flags(stored: bool, lasting: bool) -> u8 {
-    u8::from(stored) * STORED | u8::from(lasting) * LASTING
+    (u8::from(stored) * STORED) | (u8::from(lasting) * LASTING)
 }
 
 fn push_leaf(out: &mut Vec<u8>, leaf: &Leaf, lasting: bool) {
