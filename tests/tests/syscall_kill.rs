@@ -86,7 +86,7 @@ fn harness(part: &str, kinds: &[&str], least: u64) {
 // conformance: APL-9 (strace) partial: kills of apply on one file system; power loss
 #[test]
 fn killed_at_every_write() {
-    harness("write", &["write", "pwrite64"], 70);
+    harness("write", &["write", "pwrite64"], 50);
 }
 
 // conformance: APL-9 (strace) partial: kills of apply on one file system; power loss

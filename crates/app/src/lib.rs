@@ -26,8 +26,9 @@ pub use care::{
 pub use config::Config;
 pub use parts::Parts;
 pub use plans::{
-    CheckpointReport, DiffReport, ExecRequest, LogEntry, PlanReport, RollbackReport, RunReport,
-    RunRequest, SandboxReport, StatusReport, StepOutcome, Unsettled, UpdateReport, no_plan,
+    Bring, CheckpointReport, DiffReport, ExecRequest, LogEntry, PlanReport, RollbackReport,
+    RunReport, RunRequest, SandboxReport, StatusReport, StepOutcome, Unsettled, UpdateReport,
+    no_plan,
 };
 pub use sandbar_domain as domain;
 pub use sandbar_ports as ports;

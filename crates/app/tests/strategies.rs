@@ -140,7 +140,12 @@ impl Ground for Composed {
     async fn create(&self) -> PortResult<()> {
         let made = self
             .sandbar
-            .new_plan_at(Some(PLAN.into()), None, Vec::new(), self.cwd())
+            .new_plan_at(
+                Some(PLAN.into()),
+                None,
+                sandbar::Bring::default(),
+                self.cwd(),
+            )
             .await?;
         assert_eq!(made.plan.name, PLAN);
         let status = self.sandbar.status(PLAN, &self.cwd()).await?;

@@ -221,9 +221,8 @@ pub(crate) struct RunArgs {
     /// your exact working state, uncommitted and untracked files included)
     #[arg(long, value_name = "HEAD|REV")]
     pub(crate) base: Option<String>,
-    /// Bring ignored files that match along (gitignore syntax; can be repeated)
-    #[arg(long, value_name = "GLOB")]
-    pub(crate) include: Vec<String>,
+    #[command(flatten)]
+    pub(crate) bring: BringArgs,
     /// How the command sees its sandbox
     #[arg(long, value_enum)]
     pub(crate) view: Option<ViewArg>,
@@ -233,6 +232,35 @@ pub(crate) struct RunArgs {
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// What comes along besides the working state.
+#[derive(Debug, clap::Args)]
+pub(crate) struct BringArgs {
+    /// Bring ignored files that match along (gitignore syntax; can be repeated)
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) include: Vec<String>,
+    /// Treat ignored files as any other: copied, checkpointed and applied
+    #[arg(long)]
+    pub(crate) track_ignored: bool,
+    /// Leave `git push` working inside; what it sends cannot be taken back
+    #[arg(long)]
+    pub(crate) allow_push: bool,
+}
+
+impl From<BringArgs> for sandbar::Bring {
+    fn from(args: BringArgs) -> Self {
+        let BringArgs {
+            include,
+            track_ignored,
+            allow_push,
+        } = args;
+        Self {
+            includes: include,
+            track_ignored,
+            allow_push,
+        }
+    }
 }
 
 /// Arguments of `exec`.
@@ -346,9 +374,8 @@ pub(crate) enum PlanCommand {
         /// your exact working state, uncommitted and untracked files included)
         #[arg(long, value_name = "HEAD|REV")]
         base: Option<String>,
-        /// Bring ignored files that match along (gitignore syntax; can be repeated)
-        #[arg(long, value_name = "GLOB")]
-        include: Vec<String>,
+        #[command(flatten)]
+        bring: BringArgs,
     },
     /// List every plan
     List,

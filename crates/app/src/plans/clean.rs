@@ -53,6 +53,7 @@ impl Sandbar {
         mut created: Created,
         changes: Vec<Wanted>,
         rules: Arc<dyn GitRules>,
+        track_ignored: bool,
     ) -> PortResult<(Created, Arc<dyn GitRules>)> {
         let path = place.join("r");
         let hidden = vec![GIT_DIR.to_owned(), OWN_DIR.to_owned()];
@@ -82,7 +83,7 @@ impl Sandbar {
                 ..checkout.clone()
             },
             includes: vec![rules.includes()],
-            track_ignored: false,
+            track_ignored,
         };
         let rules = self.parts.git.rules(request).await?;
         let request = Capture {

@@ -20,6 +20,7 @@ use sandbar_ports::{PortError, PortResult};
 use super::capture::{GIT_DIR, OWN_DIR};
 use super::clean::asked_for;
 use super::locate::Located;
+use super::run::Bring;
 use crate::Sandbar;
 
 /// How often a checkout that changes during the copy is copied anew.
@@ -28,7 +29,7 @@ const ATTEMPTS: u32 = 5;
 /// What a base is made of.
 #[derive(Debug, Clone)]
 pub(crate) struct BaseOptions {
-    pub(crate) includes: Vec<String>,
+    pub(crate) bring: Bring,
     pub(crate) view: View,
     /// The commit to start from; none for the working state.
     pub(crate) start: Option<Start>,
@@ -163,8 +164,8 @@ impl Sandbar {
             let before = self.parts.git.fingerprint(checkout.clone()).await?;
             let request = RulesRequest {
                 checkout: checkout.clone(),
-                includes: options.includes.clone(),
-                track_ignored: false,
+                includes: options.bring.includes.clone(),
+                track_ignored: options.bring.track_ignored,
             };
             let rules = self.parts.git.rules(request).await?;
             let mut created = self.copy(located, place, rules.clone()).await?;
@@ -174,7 +175,7 @@ impl Sandbar {
                 place: place.to_path_buf(),
                 pins: pins.clone(),
                 files: created.files.clone(),
-                allow_push: false,
+                allow_push: options.bring.allow_push,
                 clean: options
                     .start
                     .clone()
@@ -192,8 +193,9 @@ impl Sandbar {
                     return Ok((created, private, rules));
                 }
                 let changes = std::mem::take(&mut private.changes);
+                let track = options.bring.track_ignored;
                 let (created, rules) = self
-                    .start_clean(place, checkout, created, changes, rules)
+                    .start_clean(place, checkout, created, changes, rules, track)
                     .await?;
                 return Ok((created, private, rules));
             }

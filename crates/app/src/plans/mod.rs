@@ -20,7 +20,7 @@ pub use checkpoint::CheckpointReport;
 pub use find::no_plan;
 pub use look::{DiffReport, LogEntry, PlanReport, SandboxReport, StatusReport};
 pub use rollback::RollbackReport;
-pub use run::{ExecRequest, RunReport, RunRequest};
+pub use run::{Bring, ExecRequest, RunReport, RunRequest};
 pub use steps::StepOutcome;
 pub(crate) use update::refuse_unsettled;
 pub use update::{Unsettled, UpdateReport};

@@ -20,6 +20,17 @@ use super::look::SandboxReport;
 use crate::Sandbar;
 use crate::config::ViewChoice;
 
+/// What a sandbox has besides the working state of a checkout (PLN-5).
+#[derive(Debug, Clone, Default)]
+pub struct Bring {
+    /// Ignored files to bring along (gitignore syntax).
+    pub includes: Vec<String>,
+    /// Treat ignored files as any other: copied, checkpointed, applied (CKP-6).
+    pub track_ignored: bool,
+    /// Leave remotes usable for pushing (PLN-4).
+    pub allow_push: bool,
+}
+
 /// What `run` is asked to do.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
@@ -32,8 +43,8 @@ pub struct RunRequest {
     /// The commit to start from, as git would name it; none for the exact
     /// working state (PLN-5).
     pub base: Option<String>,
-    /// Ignored files to bring along (gitignore syntax).
-    pub includes: Vec<String>,
+    /// What comes along besides.
+    pub bring: Bring,
     /// The view that was asked for.
     pub view: Option<ViewChoice>,
     /// Go back when the command fails.
@@ -83,6 +94,7 @@ pub struct RunReport {
 #[serde(default)]
 pub(crate) struct Settings {
     pub(crate) includes: Vec<String>,
+    pub(crate) track_ignored: bool,
     /// The commit of a clean start.
     pub(crate) start: Option<String>,
 }
@@ -117,7 +129,7 @@ impl Sandbar {
         &self,
         name: Option<String>,
         base: Option<String>,
-        includes: Vec<String>,
+        bring: Bring,
         cwd: PathBuf,
     ) -> PortResult<PlanRecord> {
         let request = RunRequest {
@@ -125,7 +137,7 @@ impl Sandbar {
             cwd,
             argv: Vec::new(),
             base,
-            includes,
+            bring,
             view: None,
             rollback_on_failure: false,
             stdout_to_stderr: false,
@@ -185,7 +197,7 @@ impl Sandbar {
         let commit = start.as_ref().map(|start| start.commit.clone());
         let plan = self.new_plan(request, commit, located.resource.id).await?;
         let options = BaseOptions {
-            includes: request.includes.clone(),
+            bring: request.bring.clone(),
             view,
             start,
         };
@@ -233,7 +245,8 @@ impl Sandbar {
         resource: sandbar_domain::ResourceId,
     ) -> PortResult<PlanRecord> {
         let settings = Settings {
-            includes: request.includes.clone(),
+            includes: request.bring.includes.clone(),
+            track_ignored: request.bring.track_ignored,
             start,
         };
         let settings = serde_json::to_string(&settings).map_err(|error| {

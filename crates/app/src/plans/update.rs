@@ -195,7 +195,7 @@ impl Sandbar {
                 .rules(RulesRequest {
                     checkout: checkout.clone(),
                     includes: settings.includes.clone(),
-                    track_ignored: false,
+                    track_ignored: settings.track_ignored,
                 })
                 .await?;
             let captured = capture(rules).await?;

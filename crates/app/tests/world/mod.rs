@@ -127,7 +127,7 @@ impl World {
             cwd: REAL.into(),
             argv: vec![program.into()],
             base: None,
-            includes: Vec::new(),
+            bring: sandbar::Bring::default(),
             view: None,
             rollback_on_failure: false,
             stdout_to_stderr: false,

@@ -46,11 +46,9 @@ async fn run(args: Args) -> PortResult<u8> {
         Command::Exec(exec) => run::exec(&sandbar, exec, cwd, json).await,
         Command::Shell { plan } => run::shell(&sandbar, plan, cwd, json).await,
         Command::Path { plan } => look::path(&sandbar, &plan, &cwd, json).await,
-        Command::Plan(PlanCommand::New {
-            name,
-            base,
-            include,
-        }) => run::new(&sandbar, name, base, include, cwd, json).await,
+        Command::Plan(PlanCommand::New { name, base, bring }) => {
+            run::new(&sandbar, name, base, bring.into(), cwd, json).await
+        }
         Command::Plan(PlanCommand::List) => look::plans(&sandbar, json).await,
         Command::Plan(PlanCommand::Show { plan }) | Command::Status { plan } => {
             look::status(&sandbar, &plan, &cwd, json).await

@@ -23,7 +23,7 @@ pub(crate) async fn run(
         cwd,
         argv: args.command,
         base: args.base,
-        includes: args.include,
+        bring: args.bring.into(),
         view: args.view.map(Into::into),
         rollback_on_failure: args.rollback_on_failure,
         stdout_to_stderr: json,
@@ -71,11 +71,11 @@ pub(crate) async fn new(
     sandbar: &Sandbar,
     name: Option<String>,
     base: Option<String>,
-    includes: Vec<String>,
+    bring: sandbar::Bring,
     cwd: PathBuf,
     json: bool,
 ) -> PortResult<u8> {
-    let plan = sandbar.new_plan_at(name, base, includes, cwd).await?;
+    let plan = sandbar.new_plan_at(name, base, bring, cwd).await?;
     if json {
         document(&json!({"plan": document::plan(&plan)}));
     } else {

@@ -137,18 +137,12 @@ fn write<'a>(sections: impl Iterator<Item = SectionRef<'a>>, wish: &Wish<'_>) ->
 
 fn is_dropped(section: &str, key: &str, allow_push: bool) -> bool {
     match (section, key) {
-        ("gpg" | "credential" | "include" | "includeif" | "maintenance" | "hook", _) => true,
+        ("gpg" | "include" | "includeif" | "maintenance" | "hook", _) => true,
+        // How git reaches a remote is needed by whoever may push.
+        ("credential", _) | ("core", "sshcommand" | "gitproxy" | "askpass") => !allow_push,
         (
             "core",
-            "hookspath"
-            | "fsmonitor"
-            | "fsmonitorhookversion"
-            | "worktree"
-            | "sshcommand"
-            | "bare"
-            | "splitindex"
-            | "gitproxy"
-            | "askpass",
+            "hookspath" | "fsmonitor" | "fsmonitorhookversion" | "worktree" | "bare" | "splitindex",
         ) => true,
         ("commit" | "tag" | "push", "gpgsign") | ("tag", "forcesignannotated") => true,
         ("extensions", "worktreeconfig" | "relativeworktrees" | "preciousobjects") => true,
