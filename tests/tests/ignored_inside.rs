@@ -178,3 +178,29 @@ fn what_was_written_to_a_root_that_stayed_is_saved_before_it_goes() {
     );
     assert_eq!(shown.stdout, "later\n");
 }
+
+// conformance: CKP-4 (names of our own)
+#[test]
+fn a_file_of_any_name_survives_every_restore() {
+    // Names that lie beside a sandbox root.
+    for name in ["t", "o", "p", "r", "tree.cache", "git.cache"] {
+        let (world, repo) = (World::new(), fixture::small());
+        let root = repo.root();
+        sh(
+            root,
+            &format!("mkdir {name}; echo mine > {name}/x; git add -A; git commit -qm i"),
+        );
+        world.run(root, "n", "echo one > one.txt");
+        exec(&world, root, "n", "echo two > two.txt; git add two.txt");
+        let inside = world.sandbox(root, "n");
+        drop(world.ok(root, &["rollback", "n", "--to", "2"]));
+        assert_eq!(left(&world, root, "n"), ["one.txt"], "{name}: rollback");
+        sh(root, "echo newer > newer.txt");
+        drop(world.ok(root, &["update", "n"]));
+        assert_eq!(left(&world, root, "n"), ["one.txt"], "{name}: update");
+        drop(world.ok(root, &["apply", "n"]));
+        drop(world.ok(root, &["undo", "n"]));
+        assert_eq!(left(&world, root, "n"), ["one.txt"], "{name}: undo");
+        assert_eq!(sh(&inside, &format!("cat {name}/x")), "mine\n");
+    }
+}
