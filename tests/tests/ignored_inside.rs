@@ -37,7 +37,10 @@ fn an_update_brings_what_git_ignores_inside_and_no_apply_deletes_it() {
         "echo mine > x.log; git add -f x.log; echo .env > .worktreeinclude; echo secret > .env
          printf '*.log\\n.env\\n' > .gitignore; mkdir out; echo kept > out/x",
     );
-    let report = world.json(root, &["update", "i"]);
+    let report = world
+        .sandbar(root, &["update", "i", "--json"])
+        .expect(3)
+        .json();
     assert_eq!(report["conflicts"][0]["path"], ".env", "{report}");
     let inside = world.sandbox(root, "i");
     let env = sh(&inside, "cat .env; cat x.log out/x");
