@@ -294,7 +294,8 @@ pub struct Restore {
     pub hidden: Vec<String>,
     /// What is ignored is left alone.
     pub rules: Arc<dyn CarryRules>,
-    /// The stat cache, brought up to date.
+    /// The stat cache, brought up to date. What is being written lies in its
+    /// place until it is whole; without one, beside the root.
     pub cache: CacheKey,
     /// Flat pool of immutable files to link back as [`Part::Link`] put them
     /// there: `(pool, directory below the root)`.

@@ -349,7 +349,7 @@ impl Sandbar {
     }
 
     /// Makes this process the driver of a plan that stays in its state.
-    async fn seize(&self, plan: &PlanRecord) -> PortResult<PlanRecord> {
+    pub(crate) async fn seize(&self, plan: &PlanRecord) -> PortResult<PlanRecord> {
         let mark = PlanMark {
             state: plan.plan.mark.state,
             owner: Some(self.parts.runner.owner()),

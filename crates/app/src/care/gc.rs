@@ -215,11 +215,17 @@ impl Sandbar {
         Ok(())
     }
 
+    /// Marks a snapshot, and the base it was compared with: a rollback to it
+    /// makes that the base of the sandbox again.
     async fn mark_snapshot(&self, id: sandbar_domain::Hash, live: &mut Live) -> PortResult<()> {
-        let snapshot = self.snapshot(id).await?;
-        live.objects.insert(id);
-        live.trees.insert(snapshot.tree);
-        live.trees.extend(snapshot.git);
+        let mut next = Some(id);
+        while let Some(id) = next {
+            let snapshot = self.snapshot(id).await?;
+            live.objects.insert(id);
+            live.trees.insert(snapshot.tree);
+            live.trees.extend(snapshot.git);
+            next = snapshot.base.filter(|base| !live.objects.contains(base));
+        }
         Ok(())
     }
 

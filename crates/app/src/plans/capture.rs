@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sandbar_domain::resource::{Root, Strategy};
 use sandbar_domain::snapshot::Snapshot;
 use sandbar_domain::{Code, Hash};
-use sandbar_ports::rules::{CarryRules, Everything};
+use sandbar_ports::rules::CarryRules;
 use sandbar_ports::store::SandboxRecord;
 use sandbar_ports::workspace::{CacheKey, Capture, Captured, Tally};
 use sandbar_ports::{PortError, PortResult};
@@ -34,7 +34,18 @@ pub(crate) struct State {
 impl Sandbar {
     /// Scans a sandbox completely and stores what is new.
     pub(crate) async fn capture_state(&self, sandbox: &SandboxRecord) -> PortResult<State> {
-        let captured = self.capture_tree(sandbox).await?;
+        self.capture_over(sandbox, &[]).await
+    }
+
+    /// The same, with what lies where `trees` have something, though it is
+    /// ignored.
+    pub(crate) async fn capture_over(
+        &self,
+        sandbox: &SandboxRecord,
+        trees: &[Hash],
+    ) -> PortResult<State> {
+        let rules = self.rules_over(sandbox, trees).await?;
+        let captured = self.capture_under(sandbox, rules).await?;
         let git = match sandbox.strategy {
             Strategy::GitWorktree => Some(self.capture_git(sandbox).await?),
             Strategy::CopyOnWrite => None,
@@ -48,10 +59,19 @@ impl Sandbar {
 
     /// Scans the files of a sandbox.
     pub(crate) async fn capture_tree(&self, sandbox: &SandboxRecord) -> PortResult<Captured> {
+        let rules = self.rules_of(sandbox).await?;
+        self.capture_under(sandbox, rules).await
+    }
+
+    async fn capture_under(
+        &self,
+        sandbox: &SandboxRecord,
+        rules: Arc<dyn CarryRules>,
+    ) -> PortResult<Captured> {
         let request = Capture {
             root: root_of(sandbox)?,
             hidden: hidden_of(sandbox),
-            rules: self.rules_of(sandbox).await?,
+            rules,
             cache: tree_cache(sandbox),
             install: true,
             progress: self.around.progress.clone(),
@@ -80,13 +100,7 @@ impl Sandbar {
         &self,
         sandbox: &SandboxRecord,
     ) -> PortResult<Arc<dyn CarryRules>> {
-        let Some(saved) = sandbox.rules else {
-            return Ok(Arc::new(Everything));
-        };
-        let root = sandbox.place.join("r");
-        let contents = self.parts.contents.clone();
-        let rules = self.parts.git.sandbox_rules(root, saved, contents).await?;
-        Ok(rules)
+        self.rules_over(sandbox, &[]).await
     }
 
     /// Reads a snapshot object.

@@ -5,7 +5,7 @@ use std::path::Path;
 use sandbar_domain::checkpoint::prune;
 use sandbar_domain::plan::{PlanEvent, PlanState};
 use sandbar_domain::snapshot::Snapshot;
-use sandbar_domain::{ChangeKind, Code};
+use sandbar_domain::{ChangeKind, Code, Hash};
 use sandbar_ports::store::{
     CheckpointPart, CheckpointRecord, NewCheckpoint, PlanRecord, SandboxRecord, SandboxState,
 };
@@ -73,6 +73,12 @@ impl Sandbar {
             return Ok(sandbox);
         }
         let name = &plan.plan.name;
+        if sandbox.state == SandboxState::Restoring {
+            let message = format!("use plan {name}: its sandbox was not put back completely");
+            return Err(PortError::new(Code::SandboxGone, message).with_hint(format!(
+                "`sandbar rollback {name} --to N` puts it back (`sandbar log {name}` lists where to)"
+            )));
+        }
         let state = plan.plan.mark.state.word();
         let message = format!("use plan {name}: it is {state} and its sandbox was cleaned up");
         let hint = match plan.plan.mark.state {
@@ -91,7 +97,19 @@ impl Sandbar {
         sandbox: &SandboxRecord,
         step: &str,
     ) -> PortResult<(CheckpointRecord, State)> {
-        let state = self.capture_state(sandbox).await?;
+        self.save_over(plan, sandbox, step, &[]).await
+    }
+
+    /// The same, with what lies where `trees` have something, though it is
+    /// ignored: they are about to take its place.
+    pub(crate) async fn save_over(
+        &self,
+        plan: &PlanRecord,
+        sandbox: &SandboxRecord,
+        step: &str,
+        trees: &[Hash],
+    ) -> PortResult<(CheckpointRecord, State)> {
+        let state = self.capture_over(sandbox, trees).await?;
         let (checkpoint, _) = self.record(plan, sandbox, &state, step, None).await?;
         Ok((checkpoint, state))
     }

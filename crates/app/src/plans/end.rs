@@ -26,12 +26,23 @@ impl Sandbar {
         let cleaned = sandbox
             .clone()
             .filter(|sandbox| sandbox.state == SandboxState::Cleaned);
-        let live = sandbox.filter(|sandbox| sandbox.state == SandboxState::Ready);
+        let live = sandbox.filter(|sandbox| {
+            matches!(sandbox.state, SandboxState::Ready | SandboxState::Restoring)
+        });
         let plan = match &live {
             Some(sandbox) if plan.plan.mark.state.after(PlanEvent::Rework).is_ok() => {
                 let plan = self.take_up(&plan, PlanEvent::Rework).await?;
                 if let Err(error) = self.save_last(&plan, sandbox).await {
                     self.lay_down(&plan, PlanEvent::Finish).await?;
+                    return Err(error);
+                }
+                plan
+            }
+            // An applied one whose root stayed: it may hold more by now.
+            Some(sandbox) if plan.plan.mark.state.after(PlanEvent::Discard).is_ok() => {
+                let plan = self.seize(&plan).await?;
+                if let Err(error) = self.save_last(&plan, sandbox).await {
+                    self.let_go(&plan).await?;
                     return Err(error);
                 }
                 plan

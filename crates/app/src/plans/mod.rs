@@ -1,6 +1,7 @@
 //! Plans and their sandboxes: make, run, look, save, go back.
 
 mod abilities;
+mod beyond;
 mod capture;
 mod checkpoint;
 mod clean;

@@ -40,7 +40,11 @@ impl Sandbar {
     pub async fn rollback(&self, plan: &str, to: &str, cwd: &Path) -> PortResult<RollbackReport> {
         self.recover_dead().await?;
         let plan = self.find_plan(plan, cwd).await?;
-        let sandbox = self.live_sandbox(&plan).await?;
+        let sandbox = match self.made_sandbox(&plan).await? {
+            // One that a failed rollback left half-way is put back by another.
+            half if half.state == SandboxState::Restoring => half,
+            _ => self.live_sandbox(&plan).await?,
+        };
         let target = &self.checkpoint_named(&plan, to).await?;
         let plan = self.take_up(&plan, PlanEvent::Rework).await?;
         match self.go_back(&plan, &sandbox, target).await {
@@ -79,7 +83,9 @@ impl Sandbar {
     ) -> PortResult<RollbackReport> {
         let wanted = self.snapshot(part_of(target, sandbox)?.snapshot).await?;
         let sandbox = &self.present_root(sandbox).await?;
-        let replaced = match self.save(plan, sandbox, "rollback").await {
+        let over = [wanted.tree];
+        let saved = self.save_over(plan, sandbox, "rollback", &over);
+        let replaced = match saved.await {
             Ok((record, _)) => Some(record.sequence),
             Err(error) if error.code == Code::SandboxGone && sandbox.root.is_none() => None,
             Err(error) => return Err(error),
@@ -133,7 +139,44 @@ impl Sandbar {
             ..sandbox.clone()
         };
         self.parts.store.update_sandbox(marked.clone()).await?;
-        self.materialise(&marked, wanted).await
+        let replaced = all
+            .last()
+            .filter(|newest| newest.sequence != target.sequence);
+        let tree = match replaced {
+            Some(replaced) => {
+                let id = part_of(replaced, sandbox)?.snapshot;
+                Some(self.snapshot(id).await?.tree)
+            }
+            None => None,
+        };
+        let returned = self.materialise(&marked, wanted, tree).await;
+        if let (Err(_), Some(replaced)) = (&returned, replaced) {
+            self.put_back(plan, sandbox, replaced).await;
+        }
+        returned
+    }
+
+    /// After a restore that failed, makes a sandbox what it was when it was
+    /// saved, so that the failure changed nothing. Where that fails too it
+    /// stays marked, and a rollback can still put it back.
+    pub(crate) async fn put_back(
+        &self,
+        plan: &PlanRecord,
+        sandbox: &SandboxRecord,
+        saved: &CheckpointRecord,
+    ) {
+        let done = async {
+            let wanted = self.snapshot(part_of(saved, sandbox)?.snapshot).await?;
+            self.note_return(plan, sandbox, saved, &wanted).await?;
+            let marked = SandboxRecord {
+                state: SandboxState::Restoring,
+                ..sandbox.clone()
+            };
+            self.parts.store.update_sandbox(marked.clone()).await?;
+            self.materialise(&marked, &wanted, None).await.map(|_| ())
+        };
+        // The first error is the one to report.
+        let _: PortResult<()> = done.await;
     }
 
     /// Returns the base of a checkpoint. One that a part of an apply moved, and
@@ -160,29 +203,17 @@ impl Sandbar {
             PortError::new(Code::CheckpointNotFound, message)
         })?;
         let wanted = self.snapshot(part_of(newest, sandbox)?.snapshot).await?;
-        self.materialise(sandbox, &wanted).await.map(|_| ())
+        self.materialise(sandbox, &wanted, None).await.map(|_| ())
     }
 
-    /// Undoes what a failed command did: the checkpoint before the one that
-    /// was just taken is restored.
+    /// Undoes what a failed command did: the checkpoint that was the newest
+    /// before it is restored.
     pub(crate) async fn back_to_before(
         &self,
         plan: &PlanRecord,
         sandbox: &SandboxRecord,
-        after: u64,
+        before: &CheckpointRecord,
     ) -> PortResult<State> {
-        let all = self.parts.store.checkpoints(plan.plan.id).await?;
-        let before = all
-            .iter()
-            .rev()
-            .find(|record| record.sequence < after)
-            .or(all.last());
-        let before = before.ok_or_else(|| {
-            PortError::new(
-                Code::CheckpointNotFound,
-                "go back: there is no checkpoint before",
-            )
-        })?;
         let wanted = self.snapshot(part_of(before, sandbox)?.snapshot).await?;
         self.return_to(plan, sandbox, before, &wanted).await?;
         Ok(State {
@@ -193,13 +224,18 @@ impl Sandbar {
     }
 
     /// Makes a sandbox hold exactly a snapshot, git state included. A root
-    /// that is missing is made again.
+    /// that is missing is made again. `replaced` is the tree that was saved of
+    /// it just before, if there is one.
     pub(crate) async fn materialise(
         &self,
         sandbox: &SandboxRecord,
         wanted: &Snapshot,
+        replaced: Option<Hash>,
     ) -> PortResult<(u64, u64)> {
-        let rules = match self.rules_of(sandbox).await {
+        // What is wanted takes its place whatever git ignores by now, and what
+        // was saved just before goes.
+        let over: Vec<Hash> = [wanted.tree].into_iter().chain(replaced).collect();
+        let rules = match self.rules_over(sandbox, &over).await {
             Ok(rules) => rules,
             // Without its git directory a sandbox has no current rules; what
             // is there is then all its own.

@@ -13,6 +13,7 @@ use sandbar_ports::{PortError, PortResult};
 use serde::{Deserialize, Serialize};
 
 use super::capture::{State, hidden_of};
+use super::checkpoint::part_of;
 use super::create::BaseOptions;
 use super::find::check_name;
 use super::locate::Located;
@@ -316,6 +317,7 @@ impl Sandbar {
         around: &Around,
     ) -> PortResult<RunReport> {
         let mut warnings = Vec::new();
+        let before = self.parts.store.checkpoints(plan.plan.id).await?.pop();
         let real_before = self.real_tree(sandbox, around).await?;
         let end = self
             .parts
@@ -333,9 +335,15 @@ impl Sandbar {
                 "THE REAL TREE CHANGED while the command ran: {real} (in the plain view absolute paths lead there)"
             ));
         }
+        let back = before.filter(|_| end.code != 0 && around.rollback_on_failure);
+        let mut over = Vec::new();
+        if let Some(before) = &back {
+            let snapshot = part_of(before, sandbox)?.snapshot;
+            over.push(self.snapshot(snapshot).await?.tree);
+        }
         let (record, state) = match self.config.checkpoints_enabled() {
             true => {
-                let (record, state) = self.save(plan, sandbox, "after").await?;
+                let (record, state) = self.save_over(plan, sandbox, "after", &over).await?;
                 (record.sequence, state)
             }
             false => (0, self.capture_state(sandbox).await?),
@@ -345,8 +353,8 @@ impl Sandbar {
         }
         let mut rolled_back = false;
         let mut state = state;
-        if end.code != 0 && around.rollback_on_failure {
-            state = self.back_to_before(plan, sandbox, record).await?;
+        if let Some(before) = &back {
+            state = self.back_to_before(plan, sandbox, before).await?;
             rolled_back = true;
         }
         let changes = self.changes(sandbox, &state).await?;

@@ -118,6 +118,15 @@ impl Sandbar {
         if all.is_empty() {
             return Ok(report);
         }
+        // What comes may lie where git ignores something inside.
+        let (before, state) = match all.iter().any(|change| change.old.is_none()) {
+            true => {
+                self.save_over(plan, &sandbox, "before update", &[real.tree])
+                    .await?
+            }
+            false => (before, state),
+        };
+        report.before = before.sequence;
         let rebase = self.base_after(&sandbox, &all).await?;
         let (changes, nested) = self.without_nested_git(base.tree, all).await?;
         for dir in nested {
@@ -139,7 +148,7 @@ impl Sandbar {
                 .cloned()
                 .chain(outcome.unsettled.iter().filter_map(Unsettled::witness))
                 .collect(),
-            ..sandbox
+            ..sandbox.clone()
         };
         let state = State {
             tree: built.root,
@@ -153,7 +162,10 @@ impl Sandbar {
             ..moved
         };
         self.parts.store.update_sandbox(marked.clone()).await?;
-        self.finish_return(plan, &marked).await?;
+        if let Err(error) = self.finish_return(plan, &marked).await {
+            self.put_back(plan, &sandbox, &before).await;
+            return Err(error);
+        }
         report.brought = outcome.brought;
         report.unsettled = outcome.unsettled;
         report.after = after.sequence;

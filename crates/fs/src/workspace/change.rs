@@ -17,7 +17,7 @@ use crate::objects::{ObjectStore, corrupt, read_tree};
 use crate::scan::{Assembled, threads};
 use crate::sys::{self, Dir, Errno, at, fail};
 
-/// The directory beside a root that new files come from.
+/// The directory in a sandbox directory that new files come from.
 const TEMPORARY: &str = "t";
 
 /// The changes that turn what a scan found into a tree.
@@ -293,7 +293,7 @@ pub(super) fn in_the_way(path: &RelPath) -> PortError {
     .with_hint("move the directory away, then try again")
 }
 
-/// The directory beside the root that new files come from.
+/// The directory that new files come from, which is nobody's.
 #[derive(Debug)]
 pub(crate) struct Temporary<'p> {
     place: &'p Dir,

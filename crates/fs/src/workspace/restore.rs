@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use sandbar_domain::Code;
 use sandbar_domain::resource::Root;
 use sandbar_ports::progress::Stage;
-use sandbar_ports::workspace::{Restore, Restored};
+use sandbar_ports::workspace::{CacheKey, Restore, Restored};
 use sandbar_ports::{Cancel, PortError, PortResult};
 
 use super::change::{self, Differences};
@@ -27,7 +27,14 @@ pub(crate) fn restore(store: &ObjectStore, request: &Restore) -> PortResult<Rest
     };
     request.cancel.check()?;
     let place = sys::open_dir(parent).map_err(at("open", parent.display()))?;
-    change::Temporary::sweep(&place, parent)?;
+    // Never beside the root where that is somebody's: a git directory lies in
+    // the very files it belongs to.
+    let beside = match &request.cache {
+        CacheKey::Named { place, .. } => place.as_path(),
+        CacheKey::None => parent,
+    };
+    let scratch = sys::open_dir(beside).map_err(at("open", beside.display()))?;
+    change::Temporary::sweep(&scratch, beside)?;
     let root = open_or_make(&place, name, request)?;
     let mut restored = Restored {
         root: identity(&root, request)?,
@@ -52,7 +59,7 @@ pub(crate) fn restore(store: &ObjectStore, request: &Restore) -> PortResult<Rest
             differences.check(store)?;
             request.cancel.check()?;
         }
-        let temporary = change::Temporary::make(&place, parent)?;
+        let temporary = change::Temporary::make(&scratch, beside)?;
         let done = differences.perform(store, &root, &temporary, &*request.progress);
         temporary.remove();
         let done = done?;
