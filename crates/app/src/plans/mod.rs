@@ -16,6 +16,7 @@ mod run;
 mod steps;
 mod update;
 
+pub(crate) use capture::path_of;
 pub use checkpoint::CheckpointReport;
 pub use find::no_plan;
 pub use look::{DiffReport, LogEntry, PlanReport, SandboxReport, StatusReport};
