@@ -273,3 +273,145 @@ fn name_of(path: &str) -> &str {
     let name = Path::new(path).file_name();
     name.and_then(std::ffi::OsStr::to_str).unwrap_or(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Registry;
+
+    /// Numbers ids from 1,000 on, and the sights from 1.
+    fn ids() -> impl FnMut() -> ResourceId {
+        let mut next = 999;
+        move || {
+            next += 1;
+            ResourceId::from_parts(1, next)
+        }
+    }
+
+    fn sights(from: u128, all: &[(&str, Sort)]) -> Vec<Sight> {
+        (from..)
+            .zip(all)
+            .map(|(number, (path, sort))| Sight {
+                path: (*path).to_owned(),
+                sort: sort.clone(),
+                file: FileId {
+                    device: 1,
+                    inode: 1,
+                },
+                id: ResourceId::from_parts(1, number),
+            })
+            .collect()
+    }
+
+    fn checkout(path: &str) -> Sort {
+        Sort::Checkout {
+            git_dir: format!("{path}/.git"),
+        }
+    }
+
+    fn apply(graph: &mut Graph, sights: &[Sight], root: Option<usize>) -> ResourceId {
+        let (changes, id) = graph.discover(sights, root, ids()).expect("it is placed");
+        graph.apply(&changes).expect("it is allowed");
+        let (again, same) = graph.discover(sights, root, ids()).expect("it is placed");
+        assert_eq!(
+            (again, same),
+            (Vec::new(), id),
+            "a second look adds nothing"
+        );
+        id
+    }
+
+    fn boundary(graph: &Graph, path: &str) -> Option<String> {
+        let node = graph.at_path(path).expect("it is known");
+        graph.boundary(node).and_then(|node| graph.location(node))
+    }
+
+    #[test]
+    fn only_the_way_is_added() {
+        let mut graph = Graph::new(Registry::builtin());
+        let way = sights(
+            1,
+            &[
+                ("/", Sort::Directory),
+                ("/w", checkout("/w")),
+                ("/w/a", Sort::Directory),
+                ("/w/a/f", Sort::File),
+            ],
+        );
+        assert_eq!(graph.discover(&way, None, ids()), Err(NotPlaced::NoRoot));
+        apply(&mut graph, &way, Some(1));
+        // The checkout, its repository, its root directory, the way.
+        assert_eq!(graph.len(), 5);
+        assert_eq!(boundary(&graph, "/w/a/f").as_deref(), Some("/w"));
+        assert_eq!(graph.at_path("/w/b"), None);
+        assert_eq!(graph.at_path("/"), None);
+    }
+
+    #[test]
+    fn what_became_a_checkout_is_replaced_and_back() {
+        let mut graph = Graph::new(Registry::builtin());
+        let plain = [
+            ("/w", Sort::Directory),
+            ("/w/a", Sort::Directory),
+            ("/w/a/f", Sort::File),
+        ];
+        let mut nested = plain.clone();
+        nested[1].1 = checkout("/w/a");
+        for round in 0..3 {
+            let from = 10 * (round + 1);
+            apply(&mut graph, &sights(from, &plain), Some(0));
+            assert_eq!(boundary(&graph, "/w/a/f").as_deref(), Some("/w"));
+            assert_eq!(graph.len(), 3);
+            let (changes, _) = graph
+                .discover(&sights(from + 5, &nested), None, {
+                    let mut next = 2_000 * (round + 1);
+                    move || {
+                        next += 1;
+                        ResourceId::from_parts(1, next)
+                    }
+                })
+                .expect("it is placed");
+            graph.apply(&changes).expect("it is allowed");
+            assert_eq!(boundary(&graph, "/w/a/f").as_deref(), Some("/w/a"));
+            assert_eq!(graph.len(), 5);
+        }
+    }
+
+    #[test]
+    fn a_root_inside_a_later_root_keeps_its_id() {
+        let mut graph = Graph::new(Registry::builtin());
+        let inner = [("/w/a", checkout("/w/a"))];
+        let id = apply(&mut graph, &sights(1, &inner), Some(0));
+        let outer = [("/w", Sort::Directory), inner[0].clone()];
+        assert_eq!(apply(&mut graph, &sights(50, &outer), Some(0)), id);
+        let node = graph.node(id).expect("it is known");
+        assert_eq!(graph.parents(node).count(), 1);
+    }
+
+    #[test]
+    fn a_checkout_that_is_a_submodule_after_all_only_changes_its_type() {
+        let mut graph = Graph::new(Registry::builtin());
+        let git_dir = "/w/.git".to_owned();
+        let one = [(
+            "/w",
+            Sort::Checkout {
+                git_dir: git_dir.clone(),
+            },
+        )];
+        let id = apply(&mut graph, &sights(1, &one), Some(0));
+        let other = [("/w", Sort::Submodule { git_dir })];
+        assert_eq!(apply(&mut graph, &sights(20, &other), Some(0)), id);
+        let node = graph.node(id).expect("it is known");
+        assert_eq!(graph.see(node).type_name(), "git-submodule");
+        assert_eq!(graph.len(), 3);
+    }
+
+    #[test]
+    fn the_data_of_a_repository_has_no_place() {
+        let mut graph = Graph::new(Registry::builtin());
+        let way = [("/w", checkout("/w")), ("/w/.git", Sort::Directory)];
+        apply(&mut graph, &sights(1, &way[..1]), Some(0));
+        let found = graph.discover(&sights(1, &way), None, ids());
+        assert_eq!(found, Err(NotPlaced::InGit));
+    }
+}
