@@ -12,6 +12,7 @@ mod apply;
 mod care;
 pub mod compose;
 pub mod config;
+mod graph;
 mod parts;
 pub mod patch;
 mod plans;
@@ -24,6 +25,10 @@ pub use care::{
     Displacer, Doctor, Finding, GcReport, GcRequest, KeptItem, KeptRequest, Recovered, Restored,
 };
 pub use config::Config;
+pub use graph::{
+    BoundaryReport, Card, DomainReport, GraphReport, ImpactReport, ProjectReport, ReachReport,
+    RouteReport, ShownReport, SkippedWay, Way, no_resource,
+};
 pub use parts::Parts;
 pub use plans::{
     Bring, CheckpointReport, DiffReport, ExecRequest, LogEntry, PlanReport, RollbackReport,

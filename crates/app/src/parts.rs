@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sandbar_ports::clock::{Clock, Ids, Names};
 use sandbar_ports::exec::Runner;
 use sandbar_ports::git::{Contents, GitState};
+use sandbar_ports::graph::GraphStore;
 use sandbar_ports::objects::Objects;
 use sandbar_ports::pins::Pins;
 use sandbar_ports::store::Store;
@@ -28,6 +29,8 @@ pub struct Parts {
     pub git: Arc<dyn GitState>,
     /// Remembers plans.
     pub store: Arc<dyn Store>,
+    /// Remembers the resource graph.
+    pub graph: Arc<dyn GraphStore>,
     /// Runs commands.
     pub runner: Arc<dyn Runner>,
     /// Tells the time.

@@ -16,8 +16,8 @@ use sandbar::{
 };
 use sandbar_testkit::memory::disk::What;
 use sandbar_testkit::memory::{
-    FixedClock, MemDisk, MemGit, MemObjects, MemPins, MemRunner, MemStore, MemTargets,
-    MemWorkspaces, Seat, SeqIds,
+    FixedClock, MemDisk, MemGit, MemGraphStore, MemObjects, MemPins, MemRunner, MemStore,
+    MemTargets, MemWorkspaces, Seat, SeqIds,
 };
 
 const REAL: &str = "/home/project";
@@ -46,6 +46,7 @@ impl World {
             targets: Arc::new(MemTargets::new(&disk, &objects, data)),
             git: Arc::new(MemGit),
             store: Arc::new(MemStore::new()),
+            graph: Arc::new(MemGraphStore::new()),
             runner: Arc::new(runner.clone()),
             clock: Arc::new(clock.clone()),
             ids: Arc::new(SeqIds::new()),

@@ -18,8 +18,8 @@ use sandbar::{ApplyRequest, Outcome, Parts, Resulting, Sandbar, Surroundings, Un
 use sandbar_testkit::contract::files::{What, World};
 use sandbar_testkit::contract::strategies::{self, Ground};
 use sandbar_testkit::memory::{
-    FixedClock, MemDisk, MemGit, MemObjects, MemPins, MemRunner, MemStore, MemTargets,
-    MemWorkspaces, MemWorld, SeqIds,
+    FixedClock, MemDisk, MemGit, MemGraphStore, MemObjects, MemPins, MemRunner, MemStore,
+    MemTargets, MemWorkspaces, MemWorld, SeqIds,
 };
 use sandbar_testkit::{RealWorld, run};
 
@@ -48,6 +48,7 @@ async fn in_memory() -> Arc<dyn Ground> {
         targets: Arc::new(MemTargets::new(&disk, &objects, &data)),
         git: Arc::new(MemGit),
         store: Arc::new(MemStore::new()),
+        graph: Arc::new(MemGraphStore::new()),
         runner: Arc::new(MemRunner::new(&disk)),
         clock: Arc::new(FixedClock::at(1_000_000)),
         ids: Arc::new(SeqIds::new()),

@@ -171,6 +171,94 @@ again: go on inside it, or apply it again.")]
     /// Find, print and copy out what applies, undos and rollbacks displaced
     #[command(subcommand)]
     Kept(KeptCommand),
+    /// Register checkouts and directories, and look at what is known of them
+    #[command(subcommand)]
+    Resource(ResourceCommand),
+    /// Print what is known and what contains what
+    #[command(after_help = "\
+Examples:
+  sandbar graph
+  sandbar graph src --format dot | dot -Tsvg > graph.svg
+  sandbar graph --format mermaid
+
+Boundaries, which have a sandbox of their own, are marked. Files and directories are
+known once they were asked about.")]
+    Graph {
+        /// Only this and what it contains: an id, the beginning of one, or a path
+        #[arg(value_name = "R")]
+        resource: Option<String>,
+        /// How
+        #[arg(long, value_enum, default_value = "tree")]
+        format: GraphFormat,
+    },
+    /// Say where a resource is sandboxed
+    #[command(after_help = "\
+Examples:
+  sandbar boundary src/main.rs
+  sandbar boundary vendor/lib/a.c --explain
+
+R is an id, the beginning of one, or a path inside a registered root.")]
+    Boundary(Asked),
+    /// List what is known to share the sandbox of a resource
+    #[command(after_help = "Example:\n  sandbar domain src --explain")]
+    Domain(Asked),
+    /// List the tools that reach a resource, nearest first
+    #[command(after_help = "\
+Examples:
+  sandbar reach src/main.rs
+  sandbar reach src --write --explain")]
+    Reach {
+        #[command(flatten)]
+        asked: Asked,
+        /// Only those that can write it
+        #[arg(long)]
+        write: bool,
+    },
+    /// Say how a resource is named from where a tool is bound, or in a sandbox
+    #[command(after_help = "\
+Examples:
+  sandbar project src/main.rs
+  sandbar project src/main.rs --plan fix     # where it lies in the sandbox of that plan")]
+    Project {
+        #[command(flatten)]
+        asked: Asked,
+        /// What the tool is bound to (the outermost that contains R if absent)
+        #[arg(long, value_name = "R")]
+        from: Option<String>,
+        /// In the sandbox of this plan: name, id prefix, or @
+        #[arg(long)]
+        plan: Option<String>,
+    },
+    /// Choose the tool to read or write a resource with
+    #[command(after_help = "\
+Examples:
+  sandbar route src/main.rs --write
+  sandbar route src/main.rs --read --query history --explain")]
+    Route {
+        #[command(flatten)]
+        asked: Asked,
+        /// To read it
+        #[arg(long, required_unless_present = "write", conflicts_with = "write")]
+        read: bool,
+        /// To write it
+        #[arg(long)]
+        write: bool,
+        /// What the read asks for
+        #[arg(long, value_enum, default_value = "content", conflicts_with = "write")]
+        query: Query,
+    },
+    /// Say what else is affected when a resource changes
+    #[command(after_help = "\
+Examples:
+  sandbar impact src/main.rs
+  sandbar impact src --mode --explain")]
+    Impact {
+        #[command(flatten)]
+        asked: Asked,
+        /// Its mode changes, not its content
+        #[arg(long)]
+        mode: bool,
+    },
     /// Drop a plan; its checkpoints stay for a while
     #[command(after_help = "Example:\n  sandbar discard fix")]
     Discard {
@@ -384,6 +472,77 @@ pub(crate) enum PlanCommand {
         /// Name, id prefix, or @
         plan: String,
     },
+}
+
+/// Resources.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ResourceCommand {
+    /// Register the checkout that encloses a path, else the directory itself
+    #[command(after_help = "\
+Examples:
+  sandbar resource add .
+  sandbar resource add ~/notes
+
+A checkout comes with its repository, its root directory and its submodules. Everything
+else is known once it is asked about, so a large tree takes no longer than a small one.")]
+    Add {
+        /// Where
+        path: PathBuf,
+    },
+    /// List everything that is known
+    List,
+    /// Show one resource
+    #[command(after_help = "Example:\n  sandbar resource show src")]
+    Show(Asked),
+    /// Forget a resource and what it alone contains; nothing on disk is touched
+    #[command(after_help = "Example:\n  sandbar resource rm ~/notes")]
+    Rm {
+        /// An id, the beginning of one, or a path
+        #[arg(value_name = "R")]
+        resource: String,
+    },
+    /// Print what contains what
+    #[command(after_help = "Example:\n  sandbar resource tree src")]
+    Tree {
+        /// Only this and what it contains: an id, the beginning of one, or a path
+        #[arg(value_name = "R")]
+        resource: Option<String>,
+    },
+}
+
+/// A question about one resource.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Asked {
+    /// An id, the beginning of one, or a path inside a registered root
+    #[arg(value_name = "R")]
+    pub(crate) resource: String,
+    /// Show what was looked at: the way walked, what forbids, what was passed over
+    #[arg(long)]
+    pub(crate) explain: bool,
+}
+
+/// How the graph is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphFormat {
+    /// As a tree
+    Tree,
+    /// For Graphviz
+    Dot,
+    /// For Mermaid
+    Mermaid,
+    /// As one JSON document
+    Json,
+}
+
+/// What a read asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Query {
+    /// Plain content
+    Content,
+    /// Types, references, diagnostics
+    Semantic,
+    /// Earlier states
+    History,
 }
 
 /// How a command sees its sandbox.

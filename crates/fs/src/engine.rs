@@ -13,7 +13,7 @@ use sandbar_ports::objects::{Collected, Live, Objects, StoreHealth};
 use sandbar_ports::pins::{Pin, Pins, ShareRequest, Sharing};
 use sandbar_ports::progress::Stage;
 use sandbar_ports::workspace::{
-    Assemble, Capture, Captured, Create, Created, Restore, Restored, Sealing, Workspaces,
+    Assemble, Capture, Captured, Create, Created, Place, Restore, Restored, Sealing, Workspaces,
 };
 use sandbar_ports::{PortError, PortResult};
 
@@ -21,7 +21,7 @@ use crate::data::DataDir;
 use crate::objects::{self, ObjectStore};
 use crate::scan::{CacheFile, Scan, scan};
 use crate::sys;
-use crate::workspace::{assemble, create, pins, place, restore};
+use crate::workspace::{assemble, create, look, pins, place, restore};
 
 /// Files, object store and workspaces of one data directory.
 #[derive(Debug, Clone)]
@@ -143,6 +143,11 @@ impl Inner {
 impl Workspaces for FsEngine {
     async fn identify(&self, path: PathBuf) -> PortResult<Root> {
         self.blocking(move |inner| place::identify(inner.data.path(), &path))
+            .await
+    }
+
+    async fn look(&self, path: PathBuf, mark: String, follow: bool) -> PortResult<Vec<Place>> {
+        self.blocking(move |_| look::look(&path, &mark, follow))
             .await
     }
 

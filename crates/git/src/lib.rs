@@ -9,6 +9,7 @@ mod hidden;
 mod index;
 mod landing;
 mod open;
+mod outline;
 mod port;
 mod private;
 mod reading;

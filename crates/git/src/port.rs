@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use sandbar_domain::{Code, Hash, PlanId};
 use sandbar_ports::git::{
-    Began, Checkout, Contents, GitRules, GitState, HideRequest, Landing, LandingRequest,
+    Began, Checkout, Contents, GitRules, GitState, HideRequest, Landing, LandingRequest, Outline,
     PrivateGit, PrivateRequest, RulesRequest, Start,
 };
 use sandbar_ports::rules::CarryRules;
@@ -15,7 +15,7 @@ use sandbar_ports::{PortError, PortResult};
 use crate::index::Index;
 use crate::open::Scope;
 use crate::rules::{BaseRules, SandboxRules, StateRules, shared};
-use crate::{discover, fingerprint, hidden, landing, private};
+use crate::{discover, fingerprint, hidden, landing, outline, private};
 
 /// git without a git process. Cheap to clone.
 #[derive(Debug, Clone, Copy)]
@@ -66,6 +66,10 @@ impl GitState for GixGit {
     async fn discover(&self, start: PathBuf) -> PortResult<Option<Checkout>> {
         self.blocking(move |scope| discover::discover(&start, scope))
             .await
+    }
+
+    async fn outline(&self, root: PathBuf) -> PortResult<Option<Outline>> {
+        self.blocking(move |_| outline::outline(&root)).await
     }
 
     async fn resolve(&self, checkout: Checkout, rev: String) -> PortResult<Start> {

@@ -19,6 +19,11 @@ pub trait GitState: Send + Sync {
     /// `repository_refused` with the reason for what cannot be sandboxed.
     async fn discover(&self, start: PathBuf) -> PortResult<Option<Checkout>>;
 
+    /// Says what the repository of a working tree with this root is; none
+    /// where its `.git` is no repository. Judges nothing: also what cannot be
+    /// sandboxed is described.
+    async fn outline(&self, root: PathBuf) -> PortResult<Option<Outline>>;
+
     /// Finds the commit that `rev` names, as a start for a clean base (PLN-5).
     /// Errors: `usage` for a text that names none.
     async fn resolve(&self, checkout: Checkout, rev: String) -> PortResult<Start>;
@@ -103,6 +108,16 @@ pub trait GitRules: CarryRules {
 
     /// Returns the include patterns, one a line.
     fn includes(&self) -> String;
+}
+
+/// A repository as its working tree names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outline {
+    /// Its git directory, absolute and resolved.
+    pub git_dir: PathBuf,
+    /// Where `.gitmodules` says that submodules lie, checked out or not;
+    /// sorted.
+    pub submodules: Vec<RelPath>,
 }
 
 /// A checkout that can be sandboxed.

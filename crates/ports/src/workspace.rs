@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use sandbar_domain::resource::Root;
-use sandbar_domain::{Hash, RelPath};
+use sandbar_domain::{Hash, Kind, RelPath};
 
 use crate::cancel::Cancel;
 use crate::error::PortResult;
@@ -21,6 +21,13 @@ pub trait Workspaces: Send + Sync {
     /// `root_refused` for `/` and for a root that holds the data directory or
     /// lies within it.
     async fn identify(&self, path: PathBuf) -> PortResult<Root>;
+
+    /// Looks at every place on the way from `/` to a path, the path itself
+    /// last; its parent is resolved, it is not, unless `follow`. Says of each
+    /// directory whether something called `mark` is in it. Lists nothing.
+    /// Errors: `path_not_found`, `unsupported_entry` for a name that is not
+    /// UTF-8.
+    async fn look(&self, path: PathBuf, mark: String, follow: bool) -> PortResult<Vec<Place>>;
 
     /// Resolves a directory inside a sandbox that this engine made. Errors:
     /// `sandbox_gone`.
@@ -59,6 +66,17 @@ pub trait Workspaces: Send + Sync {
 
     /// Lists the sandbox directories that exist, for `gc` and `doctor`.
     async fn places(&self) -> PortResult<Vec<PathBuf>>;
+}
+
+/// One place on the way to a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Its path, and what that leads to.
+    pub root: Root,
+    /// What it is; none for what has no canonical form.
+    pub kind: Option<Kind>,
+    /// It is a directory in which the mark lies.
+    pub marked: bool,
 }
 
 /// What [`Workspaces::create`] is asked to do.

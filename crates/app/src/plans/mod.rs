@@ -17,6 +17,7 @@ mod run;
 mod steps;
 mod update;
 
+pub(crate) use capture::path_of;
 pub use checkpoint::CheckpointReport;
 pub use find::no_plan;
 pub use look::{DiffReport, LogEntry, PlanReport, SandboxReport, StatusReport};

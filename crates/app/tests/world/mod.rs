@@ -21,8 +21,8 @@ use sandbar::{
 };
 use sandbar_testkit::memory::disk::What;
 use sandbar_testkit::memory::{
-    FixedClock, MemDisk, MemGit, MemObjects, MemPins, MemRunner, MemStore, MemTargets,
-    MemWorkspaces, SeqIds,
+    FixedClock, MemDisk, MemGit, MemGraphStore, MemObjects, MemPins, MemRunner, MemStore,
+    MemTargets, MemWorkspaces, SeqIds,
 };
 
 /// The real root.
@@ -74,6 +74,7 @@ impl World {
             targets: Arc::new(targets),
             git: Arc::new(MemGit),
             store: Arc::new(MemStore::new()),
+            graph: Arc::new(MemGraphStore::new()),
             runner: Arc::new(runner.clone()),
             clock: Arc::new(FixedClock::at(1_000_000)),
             ids: Arc::new(SeqIds::new()),

@@ -3,6 +3,7 @@
 
 mod apply;
 mod care;
+mod graph;
 mod kept;
 mod look;
 mod no_data;
@@ -12,7 +13,7 @@ use sandbar::domain::Code;
 use sandbar::ports::{PortError, PortResult};
 use sandbar::{Sandbar, UndoRequest};
 
-use crate::args::{Args, Command, PlanCommand};
+use crate::args::{Args, Command, PlanCommand, ResourceCommand};
 use crate::failure::Failure;
 
 /// Runs one command and returns the exit code.
@@ -33,9 +34,9 @@ async fn run(args: Args) -> PortResult<u8> {
         return Ok(care::config(&crate::session::configure()?, json));
     }
     let sandbar: Sandbar = match args.command {
-        Command::Run(_) | Command::Plan(PlanCommand::New { .. }) => {
-            crate::session::open(json).await?
-        }
+        Command::Run(_)
+        | Command::Plan(PlanCommand::New { .. })
+        | Command::Resource(ResourceCommand::Add { .. }) => crate::session::open(json).await?,
         _ => match crate::session::open_existing(json).await? {
             Some(sandbar) => sandbar,
             None => return no_data::answer(&args.command, &cwd, json).await,
@@ -85,6 +86,24 @@ async fn run(args: Args) -> PortResult<u8> {
             apply::undo(&sandbar, request, json).await
         }
         Command::Kept(kept) => kept::kept(&sandbar, kept, cwd, json).await,
+        Command::Resource(command) => graph::resource(&sandbar, command, &cwd, json).await,
+        Command::Graph { resource, format } => {
+            graph::graph(&sandbar, resource.as_deref(), format, &cwd, json).await
+        }
+        Command::Boundary(asked) => graph::boundary(&sandbar, &asked, &cwd, json).await,
+        Command::Domain(asked) => graph::domain(&sandbar, &asked, &cwd, json).await,
+        Command::Reach { asked, write } => graph::reach(&sandbar, &asked, write, &cwd, json).await,
+        Command::Project { asked, from, plan } => {
+            let (from, plan) = (from.as_deref(), plan.as_deref());
+            graph::project(&sandbar, &asked, from, plan, &cwd, json).await
+        }
+        Command::Route {
+            asked,
+            read: _,
+            write,
+            query,
+        } => graph::route(&sandbar, &asked, write, query, &cwd, json).await,
+        Command::Impact { asked, mode } => graph::impact(&sandbar, &asked, mode, &cwd, json).await,
         Command::Discard { plan } => apply::discard(&sandbar, &plan, &cwd, json).await,
         Command::Doctor => care::doctor(&sandbar, json).await,
         Command::Gc { dry_run, now } => care::gc(&sandbar, dry_run, now, json).await,

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use sandbar::compose;
 use sandbar::ports::PortResult;
-use sandbar::{Doctor, GcReport, Recovered};
+use sandbar::{Doctor, GcReport, GraphReport, Recovered};
 
-use super::{care, kept, look};
-use crate::args::{Command, KeptCommand, PlanCommand};
+use super::{care, graph, kept, look};
+use crate::args::{Command, GraphFormat, KeptCommand, PlanCommand, ResourceCommand};
 
 /// Answers a command about plans, of which there are none. Errors:
 /// `plan_not_found` where it names one.
@@ -33,6 +33,37 @@ pub(crate) async fn answer(command: &Command, cwd: &Path, json: bool) -> PortRes
             | KeptCommand::Show { what: plan, .. }
             | KeptCommand::Restore { what: plan, .. },
         ) => plan,
+        Command::Resource(ResourceCommand::List) => {
+            return Ok(graph::list(&GraphReport::default(), json));
+        }
+        Command::Resource(ResourceCommand::Tree { resource: None }) => {
+            return Ok(graph::whole(
+                &GraphReport::default(),
+                GraphFormat::Tree,
+                json,
+            ));
+        }
+        Command::Graph {
+            resource: None,
+            format,
+        } => return Ok(graph::whole(&GraphReport::default(), *format, json)),
+        Command::Resource(
+            ResourceCommand::Tree {
+                resource: Some(resource),
+            }
+            | ResourceCommand::Rm { resource },
+        )
+        | Command::Graph {
+            resource: Some(resource),
+            ..
+        } => return Err(graph::unknown(resource)),
+        Command::Resource(ResourceCommand::Show(asked))
+        | Command::Boundary(asked)
+        | Command::Domain(asked)
+        | Command::Reach { asked, .. }
+        | Command::Project { asked, .. }
+        | Command::Route { asked, .. }
+        | Command::Impact { asked, .. } => return Err(graph::unknown(&asked.resource)),
         Command::Exec(exec) => &exec.plan,
         Command::Apply(apply) => &apply.plan,
         Command::Plan(PlanCommand::Show { plan })
@@ -48,6 +79,7 @@ pub(crate) async fn answer(command: &Command, cwd: &Path, json: bool) -> PortRes
         | Command::Discard { plan } => plan,
         // These need no plan, or make one.
         Command::Run(_)
+        | Command::Resource(ResourceCommand::Add { .. })
         | Command::Plan(PlanCommand::New { .. })
         | Command::Config
         | Command::Completions { .. } => return Ok(0),

@@ -1,8 +1,10 @@
 //! Output: documents for programs, sentences for people.
 
 pub(crate) mod document;
+pub(crate) mod graph;
 pub(crate) mod human;
 pub(crate) mod paged;
+pub(crate) mod question;
 pub(crate) mod style;
 pub(crate) mod time;
 

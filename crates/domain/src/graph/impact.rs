@@ -73,6 +73,21 @@ pub enum What {
     Reevaluate,
 }
 
+impl What {
+    /// Returns the word of the output contract.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Status => "status",
+            Self::Mode => "mode",
+            Self::Check => "check",
+            Self::Refresh => "refresh",
+            Self::Invalidate => "invalidate",
+            Self::Reevaluate => "reevaluate",
+        }
+    }
+}
+
 /// One affected resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Effect {

@@ -6,6 +6,7 @@ pub(crate) mod assemble;
 mod change;
 mod copying;
 pub(crate) mod create;
+pub(crate) mod look;
 pub(crate) mod pins;
 pub(crate) mod place;
 mod pool;

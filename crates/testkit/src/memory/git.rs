@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use sandbar_domain::{Code, Hash, PlanId};
 use sandbar_ports::git::{
-    Began, Checkout, Contents, GitRules, GitState, HideRequest, Landing, LandingRequest,
+    Began, Checkout, Contents, GitRules, GitState, HideRequest, Landing, LandingRequest, Outline,
     PrivateGit, PrivateRequest, RulesRequest, Start,
 };
 use sandbar_ports::rules::CarryRules;
@@ -27,6 +27,10 @@ fn none<T>(doing: &str) -> PortResult<T> {
 #[async_trait]
 impl GitState for MemGit {
     async fn discover(&self, _: PathBuf) -> PortResult<Option<Checkout>> {
+        Ok(None)
+    }
+
+    async fn outline(&self, _: PathBuf) -> PortResult<Option<Outline>> {
         Ok(None)
     }
 

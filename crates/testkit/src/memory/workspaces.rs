@@ -10,8 +10,8 @@ use sandbar_domain::{Code, Entry, Kind, RelPath};
 use sandbar_ports::git::Contents as _;
 use sandbar_ports::progress::Stage;
 use sandbar_ports::workspace::{
-    Assemble, Capture, Captured, CopiedFile, Create, Created, FileStat, Part, Restore, Restored,
-    Sealing, Workspaces,
+    Assemble, Capture, Captured, CopiedFile, Create, Created, FileStat, Part, Place, Restore,
+    Restored, Sealing, Workspaces,
 };
 use sandbar_ports::{PortError, PortResult};
 
@@ -87,6 +87,33 @@ impl Workspaces for MemWorkspaces {
             return Err(refuse("it and the data directory hold one another"));
         }
         Ok(root)
+    }
+
+    async fn look(&self, path: PathBuf, mark: String, follow: bool) -> PortResult<Vec<Place>> {
+        let disk = self.disk.hold();
+        let path = match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) if !follow => disk.resolve(parent)?.join(name),
+            _ => disk.resolve(&path)?,
+        };
+        let mut places = Vec::new();
+        for path in path.ancestors() {
+            let (inode, kind) = match disk.get(path) {
+                Some(node) => (node.inode, node.what.entry().map(|entry| entry.kind)),
+                None if disk.is_dir(path) => (0, Some(Kind::Directory)),
+                None => return Err(fail(Code::PathNotFound, path, "nothing is there")),
+            };
+            places.push(Place {
+                root: Root {
+                    path: path.to_owned(),
+                    device: DEVICE,
+                    inode,
+                },
+                kind,
+                marked: disk.get(&path.join(&mark)).is_some(),
+            });
+        }
+        places.reverse();
+        Ok(places)
     }
 
     async fn identify_own(&self, path: PathBuf) -> PortResult<Root> {

@@ -112,6 +112,25 @@ impl NoRoute {
     }
 }
 
+impl std::fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoTool => f.write_str("no tool can do it there"),
+            Self::Unavailable(why) => write!(f, "it cannot be reached: {why}"),
+            Self::ToolDown(why) => write!(f, "the tool does not answer: {why}"),
+            Self::Stale {
+                behind_ms,
+                tolerates_ms,
+            } => write!(
+                f,
+                "{behind_ms} ms behind, where {tolerates_ms} ms are tolerated"
+            ),
+            Self::WrongKind(kind) => write!(f, "it cannot answer for {}", kind.word()),
+            Self::Worse => f.write_str("another way is better"),
+        }
+    }
+}
+
 fn forbidding(answer: &Writability) -> String {
     let words: Vec<_> = answer.forbids.iter().map(ToString::to_string).collect();
     words.join("; ")
