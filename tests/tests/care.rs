@@ -70,6 +70,28 @@ fn collection_never_touches_what_a_living_plan_needs() {
     assert_eq!(judge::status(root), " M a.txt\n?? big\n");
 }
 
+// conformance: STR-9 (collection) partial: retention by age
+#[test]
+fn a_collection_that_waits_comes_after_one_that_did_not() {
+    let (world, repo) = (World::new(), fixture::small());
+    let root = repo.root();
+    // Each begins with a tree of its own, which nothing else needs.
+    world.run(root, "over", "echo x >> a.txt");
+    drop(world.ok(root, &["apply", "over"]));
+    world.run(root, "dropped", "echo y >> a.txt");
+    drop(world.ok(root, &["discard", "dropped"]));
+    std::fs::write(root.join("mine.txt"), "mine").expect("a file");
+    world.run(root, "live", "echo z >> a.txt");
+    let state = judge::checkout(&world.sandbox(root, "live"));
+    drop(world.ok(root, &["gc", "--now"]));
+    // Both are younger than retention, and what they were made of is gone.
+    drop(world.ok(root, &["gc"]));
+    drop(world.ok(root, &["gc", "--now"]));
+    drop(world.ok(root, &["exec", "live", "--", "rm", "a.txt"]));
+    drop(world.ok(root, &["rollback", "live", "--to", "2"]));
+    assert_eq!(judge::checkout(&world.sandbox(root, "live")), state);
+}
+
 // conformance: C015-5, STR-9 (cleanup) partial: retention by age
 #[test]
 fn sandboxes_go_when_the_policy_says_so() {

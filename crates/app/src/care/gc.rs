@@ -61,7 +61,7 @@ impl Sandbar {
         let mut live = Live::default();
         let mut places = HashSet::new();
         for plan in plans {
-            if self.is_over(&plan, request) {
+            if self.is_over(&plan, request) || self.is_collected(&plan).await? {
                 self.drop_plan(&plan, request, &mut report).await?;
             } else {
                 self.mark_plan(&plan, &mut live, &mut places, request.dry_run)
@@ -94,6 +94,13 @@ impl Sandbar {
         let ended = plan.plan.mark.state.is_terminal() && plan.plan.mark.owner.is_none();
         let age = self.parts.clock.now_ms().saturating_sub(plan.changed_ms);
         ended && (request.now || age > self.config.retention_ms())
+    }
+
+    /// Says whether an ended plan was collected before, or for the most part:
+    /// nothing of it is needed, and what its records name may be gone.
+    async fn is_collected(&self, plan: &PlanRecord) -> PortResult<bool> {
+        let ended = plan.plan.mark.state.is_terminal() && plan.plan.mark.owner.is_none();
+        Ok(ended && self.parts.store.checkpoints(plan.plan.id).await?.is_empty())
     }
 
     fn is_left_over(&self, plan: &PlanRecord, sandbox: &SandboxRecord) -> bool {
