@@ -2,7 +2,6 @@
 //! and 1,000,000 resources, depth 6, side by side with the same walk over
 //! petgraph. Prints nanoseconds a question, over random resources, and bytes a
 //! node.
-#![allow(clippy::unwrap_used, reason = "a measuring tool")]
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -12,8 +11,8 @@ use petgraph::Direction::Incoming;
 use petgraph::graph::{DiGraph, NodeIndex};
 use sandbar_domain::ResourceId;
 use sandbar_domain::graph::{
-    Access, AnyChange, BindingMode, Change, Edge, Loader, Node, QueryKind, QueryKinds, Registry,
-    Resource, Rules, Situation, Slot, Tool, Toolbox, Touch, Want,
+    Access, AnyChange, BindingMode, Change, Edge, Graph, Loader, Node, QueryKind, QueryKinds,
+    Registry, Resource, Rules, Situation, Slot, Tool, Toolbox, Touch, Want,
 };
 
 /// Checkout, root directory, three levels of directories, files: depth 6.
@@ -116,13 +115,19 @@ fn walk(graph: &DiGraph<bool, ()>, mut at: NodeIndex) -> Option<NodeIndex> {
     }
 }
 
+fn node_of(graph: &Graph, id: ResourceId) -> Node {
+    graph.node(id).expect("its row was loaded")
+}
+
 fn measure(nodes: usize) {
     let World { rows, edges, deep } = world(nodes);
     let start = Instant::now();
     let mut loader = Loader::new(Registry::builtin(), rows.len());
-    rows.iter().for_each(|row| loader.resource(row).unwrap());
+    for row in &rows {
+        loader.resource(row).expect("each row has an id of its own");
+    }
     edges.iter().for_each(|edge| loader.edge(*edge));
-    let mut graph = loader.finish(1).unwrap();
+    let mut graph = loader.finish(1).expect("the edges make a forest");
     let loaded = start.elapsed();
 
     let mut other = DiGraph::<bool, ()>::with_capacity(nodes, nodes);
@@ -138,11 +143,12 @@ fn measure(nodes: usize) {
     let picked: Vec<ResourceId> = (0..200_000)
         .map(|_| deep[numbers.below(deep.len())])
         .collect();
-    let asked: Vec<Node> = picked.iter().map(|id| graph.node(*id).unwrap()).collect();
+    let asked: Vec<Node> = picked.iter().map(|id| node_of(&graph, *id)).collect();
     let theirs: Vec<NodeIndex> = picked.iter().map(|id| places[id]).collect();
     for (node, there) in asked.iter().zip(&theirs) {
-        let boundary = graph.boundary(*node).unwrap();
-        assert_eq!(places[&graph.id(boundary)], walk(&other, *there).unwrap());
+        let boundary = graph.boundary(*node).map(|node| places[&graph.id(node)]);
+        assert!(boundary.is_some(), "each resource lies in a checkout");
+        assert_eq!(boundary, walk(&other, *there));
     }
 
     let boundary = time(&asked, |node| {
@@ -152,7 +158,7 @@ fn measure(nodes: usize) {
         black_box(walk(&other, black_box(node)));
     });
     let by_id = time(&picked, |id| {
-        let node = graph.node(black_box(id)).unwrap();
+        let node = node_of(&graph, black_box(id));
         black_box(graph.boundary(node));
     });
     let rights = time(&asked, |node| {
@@ -193,7 +199,7 @@ fn measure(nodes: usize) {
 
     let parents: Vec<ResourceId> = (0..2_000)
         .map(|_| edges[numbers.below(edges.len() / 2)].parent)
-        .filter(|id| graph.see(graph.node(*id).unwrap()).type_name() == "fs-directory")
+        .filter(|id| graph.see(node_of(&graph, *id)).type_name() == "fs-directory")
         .collect();
     let mut count = 0u128;
     let added = time(&parents, |parent| {
@@ -202,7 +208,7 @@ fn measure(nodes: usize) {
         let row = Resource::new(id, "fs-file", "new");
         graph
             .apply(&[Change::Put(row), Change::Link(Edge::contains(parent, id))])
-            .unwrap();
+            .expect("a directory may contain a file");
     });
     println!("  one file added {added:.0} ns");
 }
@@ -227,13 +233,13 @@ fn toolbox() -> Toolbox {
         tool("list", Access::ReadOnly, &["fs-directory", "fs-mount"]),
         tool("ask", Access::ReadOnly, &["lsp-workspace"]),
     ];
-    Toolbox::new(&Registry::builtin(), tools).unwrap()
+    Toolbox::new(&Registry::builtin(), tools).expect("the tools accept built-in types")
 }
 
 fn main() {
     let asked: Vec<usize> = std::env::args()
         .skip(1)
-        .map(|text| text.parse().unwrap())
+        .map(|text| text.parse().expect("a number of resources"))
         .collect();
     let sizes = if asked.is_empty() {
         vec![10_000, 100_000, 1_000_000]
