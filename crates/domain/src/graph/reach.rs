@@ -150,10 +150,16 @@ impl<'a> Situation<'a> {
     /// of the bound resource (RCH-5). What lies in nested boundaries is reached
     /// with `crosses_sandbox`, and is not of this scope.
     pub fn write_scope(self, slot: Bind, bound: Node) -> impl Iterator<Item = Node> + use<'a> {
-        let boundary = self.graph.boundary(bound);
-        let domain = boundary.map(|b| self.graph.descendants(bound).within(b.0));
-        let domain = domain.into_iter().flatten();
-        domain.filter(move |target| {
+        let graph = self.graph;
+        let home = graph.boundary(bound);
+        let reached = home.map(|_| graph.descendants(bound));
+        // Not a walk within the domain: with several parents, the only way
+        // from here to one of its own may lead through a nested boundary.
+        let own = reached
+            .into_iter()
+            .flatten()
+            .filter(move |target| graph.boundary(*target) == home);
+        own.filter(move |target| {
             let path = self.graph.path(bound, *target);
             path.is_some_and(|path| self.reach(slot, path, None).ability.write)
         })
