@@ -78,6 +78,18 @@ fn observed(real: &Model, changes: &[Change]) -> Observed {
     Observed::new(paths, found)
 }
 
+/// What else lies in a directory that becomes a file is not among the facts
+/// of the decision; the preflight looks, and refuses.
+fn crowded(ops: &[PathOp], real: &Model, changed: &[Change]) -> bool {
+    ops.iter().any(|op| {
+        let PathOp::Create { path: at, .. } = op else {
+            return false;
+        };
+        real.keys()
+            .any(|p| p != at && p.is_within(at) && !changed.iter().any(|c| &c.path == p))
+    })
+}
+
 type Merges = HashMap<RelPath, Result<Hash, MergeConflict>>;
 
 /// Every request is answered with a content of its own.
@@ -370,10 +382,7 @@ proptest! {
             return Ok(());
         };
         let changed = changes(&base, &result);
-        let crowded = ops.iter().any(|op| matches!(op, PathOp::Create { path: at, .. }
-            if real.keys().any(|p| p != at && p.is_within(at)
-                && !changed.iter().any(|c| &c.path == p))));
-        if crowded {
+        if crowded(ops, &real, &changed) {
             return Ok(());
         }
         let mut after = real.clone();
@@ -403,12 +412,7 @@ proptest! {
             return Ok(());
         };
         let changed = changes(&base, &result);
-        // What else lies in a directory that becomes a file is not among the
-        // facts of the decision; the preflight looks, and refuses.
-        let crowded = ops.iter().any(|op| matches!(op, PathOp::Create { path: at, .. }
-            if real.keys().any(|p| p != at && p.is_within(at)
-                && !changed.iter().any(|c| &c.path == p))));
-        if crowded {
+        if crowded(ops, &real, &changed) {
             return Ok(());
         }
         let mut after = real.clone();

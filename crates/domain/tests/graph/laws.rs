@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use proptest::prelude::*;
 use sandbar_domain::ResourceId;
 use sandbar_domain::graph::{
-    Access, AnyChange, Bind, BindingMode, CapabilityChanges, Change, Coherence, Delta, Direction,
-    Edge, EdgeKind, Graph, Identity, Link, Node, OnChange, Operation, Plan, Policy, Project,
-    ProjectLink, QueryKind, QueryKinds, Registry, Resource, Rules, Saved, Situation, Slot,
-    Strategy, Tool, Toolbox, Touch, Want, What,
+    Access, AnyChange, Bind, CapabilityChanges, Change, Coherence, Delta, Direction, Edge,
+    EdgeKind, Graph, Identity, Link, Node, OnChange, Operation, Plan, Policy, Project, ProjectLink,
+    Registry, Resource, Rules, Saved, Situation, Strategy, Toolbox, Touch, Want, What,
 };
 
+use crate::ground::{tool, toolbox};
 use crate::model::{Model, Why};
 
 const IDS: u8 = 12;
@@ -790,36 +790,17 @@ fn shuffled(saved: &Saved, seed: u64) -> Saved {
 }
 
 fn tools() -> Toolbox {
-    let tool = |name: &str, access, accepts: &[&str]| Tool {
-        name: name.to_owned(),
-        slots: vec![Slot {
-            name: "on".to_owned(),
-            accepts: accepts.iter().map(|one| (*one).to_owned()).collect(),
-            access,
-            checkpointable: false,
-            checkpoint_scope: None,
-            rollback: String::new(),
-            queries: QueryKinds::of(&[QueryKind::Content]),
-            richness: None,
-            binding: BindingMode::Parameter,
-        }],
-    };
-    let tools = vec![
+    toolbox(vec![
         tool(
             "edit",
             Access::ReadWrite,
-            &["git-checkout", "fs-directory", "fs-mount"],
+            "git-checkout fs-directory fs-mount",
         ),
-        tool(
-            "look",
-            Access::ReadOnly,
-            &["fs-file", "fs-directory", "executable"],
-        ),
+        tool("look", Access::ReadOnly, "fs-file fs-directory executable"),
         tool(
             "put",
             Access::WriteOnly,
-            &["container-instance", "container-mount", "fs-file"],
+            "container-instance container-mount fs-file",
         ),
-    ];
-    Toolbox::new(&Registry::builtin(), tools).expect("valid tools")
+    ])
 }

@@ -6,7 +6,7 @@ use sandbar_domain::graph::{
     Resource, Route, Situation, Tool, Toolbox,
 };
 
-use crate::ground::{Ground, id, slot, toolbox};
+use crate::ground::{Ground, id, slot, tool, toolbox};
 use crate::reaching::{on, thrice};
 
 const DIVERGE: Coherence = Coherence::Independent(OnChange::Diverge);
@@ -108,10 +108,7 @@ fn tools() -> Toolbox {
             slots: vec![slot],
         }
     };
-    let write = |name: &str, accepts: &str| Tool {
-        name: name.to_owned(),
-        slots: vec![slot("on", Access::ReadWrite, accepts)],
-    };
+    let write = |name: &str, accepts: &str| tool(name, Access::ReadWrite, accepts);
     toolbox(vec![
         with(
             "lsp_hover",
